@@ -78,6 +78,38 @@ impl Cut {
     }
 }
 
+/// Elements of segment `segment` of `segments` of a message of `elements` elements of `element_bytes` bytes each.
+///
+/// The cuts are `s * elements / segments`, rounded up to multiples of 64 bytes: they are monotone, the last segment ends
+/// at `elements`, the first is empty only if the message is, and none is longer than its exact share plus 64 bytes.
+/// Both ends of a message, the evaluator and the engine cut by this function.
+///
+/// ```
+/// use unisono_core::blocks::segment_range;
+///
+/// // 100 f32 in 4 segments: 25 elements each, but cut at multiples of 16 elements.
+/// let cuts: Vec<_> = (0..4).map(|s| segment_range(100, 4, 4, s)).collect();
+/// assert_eq!(cuts, [0..32, 32..64, 64..80, 80..100]);
+/// ```
+#[inline]
+pub fn segment_range(elements: u64, element_bytes: u64, segments: u64, segment: u64) -> Range<u64> {
+    if segments <= 1 {
+        return 0..elements;
+    }
+    let (quotient, remainder) = (elements / segments, elements % segments);
+    let unit = (64 / element_bytes.max(1)).max(1);
+    let at = |s: u64| match s {
+        0 => 0,
+        s if s >= segments => elements,
+        s => {
+            // No product exceeds 64 bits while there are fewer than 2^32 segments.
+            let exact = s * quotient + (s * remainder).div_ceil(segments);
+            (exact.div_ceil(unit) * unit).min(elements)
+        }
+    };
+    at(segment)..at(segment + 1)
+}
+
 /// The sizes of every block of one call, in elements.
 ///
 /// `blocks` is what the algorithm asked for (or the rows of a table), `subs` the number of independent copies
@@ -191,5 +223,37 @@ impl Shape {
             k += 1;
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_tile_the_message_at_multiples_of_64_bytes() {
+        for bytes in [1, 2, 4, 8] {
+            let unit = 64 / bytes;
+            for elements in [0, 1, 15, 16, 17, 100, 1000, 4096, 5_000_003, u64::MAX / 64] {
+                for segments in 1..9 {
+                    let mut at = 0;
+                    for s in 0..segments {
+                        let r = segment_range(elements, bytes, segments, s);
+                        assert!(
+                            r.start == at && r.end >= at,
+                            "{elements} {bytes} {segments} {s}"
+                        );
+                        assert!(r.end % unit == 0 || r.end == elements);
+                        assert!(r.end - r.start <= elements / segments + unit);
+                        assert!(
+                            s > 0 || elements == 0 || r.end > 0,
+                            "message 0 carries data"
+                        );
+                        at = r.end;
+                    }
+                    assert_eq!(at, elements);
+                }
+            }
+        }
     }
 }

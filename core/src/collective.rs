@@ -14,7 +14,8 @@
 //! | scatter (root q) | p | all, at q | block r |
 //! | all_to_all | p x p, `source*p + target` | source = r | target = r |
 //! | barrier | 0 | | |
-//! | send_recv (to, from) | 2: 0 goes out, 1 comes in | 0 | 1 |
+//! | send | 1 | block 0 | |
+//! | recv | 1 | | block 0 |
 
 use std::fmt;
 use std::ops::Range;
@@ -22,7 +23,7 @@ use std::str::FromStr;
 
 use crate::{Rank, UnknownName};
 
-/// An exchange between the ranks of a group. The discriminants travel in frames.
+/// An exchange between the ranks of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -45,8 +46,10 @@ pub enum Collective {
     AllToAll = 8,
     /// Nobody leaves before everyone has entered.
     Barrier = 9,
-    /// A message to one rank, a message from one rank, or both.
-    SendRecv = 10,
+    /// A message to one rank.
+    Send = 10,
+    /// A message from one rank.
+    Recv = 11,
 }
 
 impl Collective {
@@ -63,17 +66,26 @@ impl Collective {
         Collective::Barrier,
     ];
 
-    /// The code in frames.
+    /// The code in frames. Both ends of a point-to-point message carry the same one.
     pub const fn code(self) -> u8 {
-        self as u8
+        match self {
+            Collective::Recv => Collective::Send as u8,
+            other => other as u8,
+        }
     }
 
-    /// The exchange with this code.
-    pub fn from_code(code: u8) -> Option<Collective> {
+    /// The name of what has this code.
+    pub fn name_of_code(code: u8) -> Option<&'static str> {
         Self::ALL
             .into_iter()
-            .chain([Collective::SendRecv])
+            .chain([Collective::Send])
             .find(|c| c.code() == code)
+            .map(Collective::name)
+    }
+
+    /// Whether it is a message between two ranks rather than a collective.
+    pub const fn is_point_to_point(self) -> bool {
+        matches!(self, Collective::Send | Collective::Recv)
     }
 
     /// The name: `all_reduce`, `broadcast`, ...
@@ -88,7 +100,8 @@ impl Collective {
             Collective::Scatter => "scatter",
             Collective::AllToAll => "all_to_all",
             Collective::Barrier => "barrier",
-            Collective::SendRecv => "send_recv",
+            Collective::Send => "send",
+            Collective::Recv => "recv",
         }
     }
 
@@ -122,7 +135,7 @@ impl Collective {
             Collective::AllReduce | Collective::Broadcast | Collective::Reduce => None,
             Collective::AllToAll => Some(size as u64 * size as u64),
             Collective::Barrier => Some(0),
-            Collective::SendRecv => Some(2),
+            Collective::Send | Collective::Recv => Some(1),
             _ => Some(size as u64),
         }
     }
@@ -174,8 +187,8 @@ impl Homes {
             C::Broadcast | C::Scatter => (self.rank == self.root).then_some(block),
             C::AllGather | C::Gather => (block == self.rank).then_some(0),
             C::AllToAll => (block / self.size == self.rank).then_some(block % self.size),
-            C::SendRecv => (block == 0).then_some(0),
-            C::Barrier => None,
+            C::Send => Some(0),
+            C::Recv | C::Barrier => None,
         }
     }
 
@@ -188,8 +201,8 @@ impl Homes {
             C::Reduce | C::Gather => (self.rank == self.root).then_some(block),
             C::ReduceScatter | C::Scatter => (block == self.rank).then_some(0),
             C::AllToAll => (block % self.size == self.rank).then_some(block / self.size),
-            C::SendRecv => (block == 1).then_some(0),
-            C::Barrier => None,
+            C::Recv => Some(0),
+            C::Send | C::Barrier => None,
         }
     }
 
@@ -205,8 +218,8 @@ impl Homes {
             C::Reduce | C::Gather => all(self.rank == self.root),
             C::ReduceScatter | C::Scatter => Box::new(std::iter::once(rank..rank + 1)),
             C::AllToAll => Box::new((0..size).map(move |s| s * size + rank..s * size + rank + 1)),
-            C::SendRecv => Box::new(std::iter::once(1..2)),
-            C::Barrier => all(false),
+            C::Recv => all(true),
+            C::Send | C::Barrier => all(false),
         }
     }
 }

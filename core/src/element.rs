@@ -7,7 +7,9 @@ mod sealed {
 }
 
 /// A Rust type with a [`DType`]: the integers of 8 to 64 bits, `half::f16`, `half::bf16`, `f32`, `f64`.
-pub trait Element: bytemuck::Pod + Send + Sync + PartialEq + std::fmt::Debug + sealed::Sealed {
+pub trait Element:
+    bytemuck::Pod + Send + Sync + PartialEq + std::fmt::Debug + sealed::Sealed
+{
     /// Its element type.
     const DTYPE: DType;
 }

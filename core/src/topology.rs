@@ -197,6 +197,9 @@ mod tests {
     fn a_line_has_no_ring_and_names_its_missing_link() {
         let t = Topology::from_links(3, [(0, 1), (1, 2)]);
         assert!(t.ring().is_none());
-        assert_eq!(t.missing().map(|l| l.to_string()).collect::<Vec<_>>(), ["0-2"]);
+        assert_eq!(
+            t.missing().map(|l| l.to_string()).collect::<Vec<_>>(),
+            ["0-2"]
+        );
     }
 }

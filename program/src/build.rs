@@ -37,7 +37,9 @@ pub enum BuildError {
         why: Unsupported,
     },
     /// A step reads a block that has no contents at this rank.
-    #[error("rank {rank}: {what} reads block {block}, which is neither in the input nor written before")]
+    #[error(
+        "rank {rank}: {what} reads block {block}, which is neither in the input nor written before"
+    )]
     ReadsNothing {
         /// The rank.
         rank: Rank,
@@ -271,7 +273,7 @@ impl<'a> Builder<'a> {
     /// Starts copy `channel` of the algorithm. Point-to-point has channel 1, further copies 2, 3, ...
     fn enter(&mut self, channel: u16, first_sub: u32, parts: u32) {
         self.channel = match (self.program.collective, channel) {
-            (Collective::SendRecv, _) => 1,
+            (c, _) if c.is_point_to_point() => 1,
             (_, 0) => 0,
             (_, c) => c + 1,
         };
@@ -426,7 +428,9 @@ impl<'a> Builder<'a> {
             self.hazards.visit(range.clone(), |_, cell| {
                 if let Some(cell) = cell {
                     cell.writer.iter().for_each(|w| waits.add(w, target));
-                    if writes {
+                    // A sync overwrites nothing, so it need not wait for syncs still on their way out: with that wait,
+                    // two ranks that both send twice before they listen would need more than one message of room.
+                    if writes && !sync {
                         cell.readers.iter().for_each(|r| waits.add(r, target));
                     }
                 }
@@ -531,7 +535,7 @@ impl<'a> Builder<'a> {
         let n = self.program.blocks;
         for sub in 0..self.program.subs {
             self.channel = match sub / self.parts {
-                _ if self.program.collective == Collective::SendRecv => 1,
+                _ if self.program.collective.is_point_to_point() => 1,
                 0 => 0,
                 c => c as u16 + 1,
             };
@@ -544,12 +548,14 @@ impl<'a> Builder<'a> {
             return Err(error);
         }
         let mut homeless = Vec::new();
-        self.hazards.visit(0..self.program.data_indices(), |r, cell| {
-            if cell.is_some_and(|c| c.writer.is_some()) {
-                let no_home = r.filter(|&i| self.homes.output(self.program.block_of(i)).is_none());
-                homeless.extend(no_home.map(|first| Span { first, len: 1 }));
-            }
-        });
+        self.hazards
+            .visit(0..self.program.data_indices(), |r, cell| {
+                if cell.is_some_and(|c| c.writer.is_some()) {
+                    let no_home =
+                        r.filter(|&i| self.homes.output(self.program.block_of(i)).is_none());
+                    homeless.extend(no_home.map(|first| Span { first, len: 1 }));
+                }
+            });
         self.program.homeless = join(homeless);
         self.program.lanes = self.lanes.into_lanes();
         Ok(self.program)
@@ -582,7 +588,13 @@ impl<'a> Builder<'a> {
                 Kind::Copy
             };
             let channel = self.channel;
-            self.step(LaneKind::Local { channel }, kind, span, &[span], "copy of the input");
+            self.step(
+                LaneKind::Local { channel },
+                kind,
+                span,
+                &[span],
+                "copy of the input",
+            );
         }
         if !self.program.average {
             return;

@@ -185,10 +185,7 @@ impl Context {
     }
 
     /// `Err` naming those of `links` that do not exist.
-    pub fn require_links(
-        &self,
-        links: impl IntoIterator<Item = Link>,
-    ) -> Result<(), Unsupported> {
+    pub fn require_links(&self, links: impl IntoIterator<Item = Link>) -> Result<(), Unsupported> {
         if self.topology.is_declared_full() {
             return Ok(());
         }

@@ -41,7 +41,9 @@ impl Hazards {
             .range(..=range.start)
             .next_back()
             .filter(|(_, c)| c.end > range.start);
-        let rest = self.cells.range(range.start + 1..range.end.max(range.start + 1));
+        let rest = self
+            .cells
+            .range(range.start + 1..range.end.max(range.start + 1));
         for (&start, cell) in first.into_iter().chain(rest) {
             if start >= range.end {
                 break;
@@ -142,10 +144,18 @@ mod tests {
         h.write(3..5, access(2));
         assert_eq!(
             writers(&h, 0..12),
-            [(0..3, Some(1)), (3..5, Some(2)), (5..10, Some(1)), (10..12, None)]
+            [
+                (0..3, Some(1)),
+                (3..5, Some(2)),
+                (5..10, Some(1)),
+                (10..12, None)
+            ]
         );
         h.write(2..11, access(3));
-        assert_eq!(writers(&h, 1..12), [(1..2, Some(1)), (2..11, Some(3)), (11..12, None)]);
+        assert_eq!(
+            writers(&h, 1..12),
+            [(1..2, Some(1)), (2..11, Some(3)), (11..12, None)]
+        );
     }
 
     #[test]
@@ -153,7 +163,10 @@ mod tests {
         let mut h = Hazards::default();
         h.write(4..6, access(1));
         h.read(0..10, access(2));
-        assert_eq!(writers(&h, 0..10), [(0..4, None), (4..6, Some(1)), (6..10, None)]);
+        assert_eq!(
+            writers(&h, 0..10),
+            [(0..4, None), (4..6, Some(1)), (6..10, None)]
+        );
         let mut readers = 0;
         h.visit(0..10, |_, c| readers += c.unwrap().readers.len());
         assert_eq!(readers, 3);

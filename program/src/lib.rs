@@ -34,9 +34,14 @@
 pub mod algorithm;
 pub mod build;
 pub mod context;
+pub mod draw;
 pub mod emit;
 mod hazards;
 pub mod ir;
+pub mod point_to_point;
+pub mod run;
+pub mod text;
+pub mod verify;
 
 pub use algorithm::{Algorithm, Registry, Symmetry, Unsupported};
 pub use build::{BuildError, build, build_all};

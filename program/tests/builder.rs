@@ -33,7 +33,11 @@ impl Algorithm for Ring {
 }
 
 fn ring(p: u32, average: bool) -> Program {
-    build(&Ring, &Context::full(Collective::AllReduce, 0, p).with_average(average)).unwrap()
+    build(
+        &Ring,
+        &Context::full(Collective::AllReduce, 0, p).with_average(average),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -49,13 +53,24 @@ fn a_ring_is_four_runs_whatever_the_world() {
 fn the_first_send_reads_the_input_and_the_rest_wait_for_one_receive_each() {
     let program = ring(4, false);
     let send = &program.lanes[0];
-    assert!(matches!(send.kind, LaneKind::Send { peer: 1, channel: 0 }));
+    assert!(matches!(
+        send.kind,
+        LaneKind::Send {
+            peer: 1,
+            channel: 0
+        }
+    ));
     assert_eq!(send.runs[0].target.location, Location::Input);
     assert!(send.runs[0].waits.is_empty());
     let rest = &send.runs[1];
     assert_eq!((rest.count, rest.target.stride), (5, -1));
-    let [wait] = rest.waits[..] else { panic!("{rest:?}") };
-    assert_eq!((wait.lane, wait.step, wait.stride, wait.whole), (1, 0, 1, false));
+    let [wait] = rest.waits[..] else {
+        panic!("{rest:?}")
+    };
+    assert_eq!(
+        (wait.lane, wait.step, wait.stride, wait.whole),
+        (1, 0, 1, false)
+    );
 }
 
 #[test]
@@ -64,7 +79,9 @@ fn a_second_receive_into_a_block_waits_for_the_send_that_still_reads_it() {
     let gather = &program.lanes[1].runs[1];
     assert_eq!(gather.kind, Kind::Recv);
     // Block me - k was sent at step k.
-    let [wait] = gather.waits[..] else { panic!("{gather:?}") };
+    let [wait] = gather.waits[..] else {
+        panic!("{gather:?}")
+    };
     assert_eq!((wait.lane, wait.step, wait.stride), (0, 0, 1));
 }
 
@@ -77,7 +94,12 @@ fn an_average_divides_each_output_block_once_and_last() {
         .find(|l| matches!(l.kind, LaneKind::Local { .. }))
         .unwrap();
     assert_eq!(local.steps, 4);
-    assert!(local.runs.iter().all(|r| r.kind == Kind::Reduce { finish: true }));
+    assert!(
+        local
+            .runs
+            .iter()
+            .all(|r| r.kind == Kind::Reduce { finish: true })
+    );
 }
 
 #[test]
@@ -87,10 +109,19 @@ fn a_rotated_program_is_the_emitted_one() {
         let first = build(&Ring, &cx).unwrap();
         for r in 0..p {
             let emitted = build(&Ring, &cx.at_rank(r)).unwrap();
-            assert_eq!(unisono_program::build::rotate(&first, r), emitted, "{p} {r}");
+            assert_eq!(
+                unisono_program::build::rotate(&first, r),
+                emitted,
+                "{p} {r}"
+            );
         }
     }
-    assert_eq!(build_all(&Ring, &Context::full(Collective::AllReduce, 0, 300)).unwrap().len(), 300);
+    assert_eq!(
+        build_all(&Ring, &Context::full(Collective::AllReduce, 0, 300))
+            .unwrap()
+            .len(),
+        300
+    );
 }
 
 struct Forgetful;
@@ -112,7 +143,13 @@ impl Algorithm for Forgetful {
 #[test]
 fn reading_an_empty_scratch_block_and_forgetting_an_output_are_errors() {
     let error = build(&Forgetful, &Context::full(Collective::AllReduce, 0, 2)).unwrap_err();
-    assert!(error.to_string().contains("reduce reads block 2"), "{error}");
+    assert!(
+        error.to_string().contains("reduce reads block 2"),
+        "{error}"
+    );
     let error = build(&Forgetful, &Context::full(Collective::AllGather, 0, 2)).unwrap_err();
-    assert_eq!(error.to_string(), "rank 0: block 1 of the output is never written");
+    assert_eq!(
+        error.to_string(),
+        "rank 0: block 1 of the output is never written"
+    );
 }

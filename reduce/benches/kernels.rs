@@ -1,6 +1,7 @@
 //! Bandwidth of the kernels in GB/s of one operand, beside a plain `f32` loop and a copy.
 //!
-//! `cargo bench -p unisono-reduce`. Two sizes: one that stays in the second cache, one that does not.
+//! `cargo bench -p unisono-reduce`. Three sizes: a small
+//! message, one that stays in the second cache, and one that does not.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -28,6 +29,18 @@ fn accumulate(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, kernels: &Ke
     });
 }
 
+/// The target and two more, as in a one-shot exchange between three ranks.
+fn many(group: &mut BenchmarkGroup<'_, WallTime>, kernels: &Kernels, n: usize) {
+    let [mut target, a, b] = [0; 3].map(|_| ones(kernels.dtype(), n));
+    let name = format!("{} {} of three", kernels.dtype(), kernels.op());
+    group.bench_function(name, |bench| {
+        bench.iter(|| {
+            let sources = [Operand::Bytes(&a), Operand::Target, Operand::Bytes(&b)];
+            kernels.many(black_box(&mut target), black_box(&sources), Some(3));
+        });
+    });
+}
+
 fn references(group: &mut BenchmarkGroup<'_, WallTime>, n: usize) {
     let (mut target, source) = (vec![0u8; n], vec![1u8; n]);
     group.bench_function("memcpy", |b| {
@@ -36,7 +49,10 @@ fn references(group: &mut BenchmarkGroup<'_, WallTime>, n: usize) {
     let (mut target, source) = (vec![1f32; n / 4], vec![1f32; n / 4]);
     group.bench_function("plain f32 loop", |b| {
         b.iter(|| {
-            for (t, s) in black_box(&mut target[..]).iter_mut().zip(black_box(&source[..])) {
+            for (t, s) in black_box(&mut target[..])
+                .iter_mut()
+                .zip(black_box(&source[..]))
+            {
                 *t += s;
             }
         });
@@ -49,7 +65,7 @@ fn main() {
         .warm_up_time(Duration::from_millis(200))
         .measurement_time(Duration::from_millis(400))
         .configure_from_args();
-    for n in [64 << 10, 8 << 20] {
+    for n in [1 << 10, 64 << 10, 8 << 20] {
         let mut group = criterion.benchmark_group(format!("{} KiB", n >> 10));
         group.throughput(Throughput::BytesDecimal(n as u64));
         references(&mut group, n);
@@ -59,6 +75,7 @@ fn main() {
             (DType::BF16, Op::Sum),
             (DType::F16, Op::Sum),
             (DType::F16, Op::Max),
+            (DType::BF16, Op::Max),
             (DType::I8, Op::Sum),
         ] {
             let fast = Kernels::new(dtype, op).expect("built in");
@@ -66,15 +83,13 @@ fn main() {
             let portable = Kernels::portable(dtype, op).expect("built in");
             accumulate(&mut group, &format!("{dtype} {op} portable"), &portable, n);
         }
-        for dtype in [DType::F32, DType::BF16, DType::F16] {
-            let kernels = Kernels::new(dtype, Op::Avg).expect("built in");
-            let (mut target, a, b) = (ones(dtype, n), ones(dtype, n), ones(dtype, n));
-            group.bench_function(format!("{dtype} avg of three"), |bench| {
-                bench.iter(|| {
-                    let sources = [Operand::Bytes(&a), Operand::Target, Operand::Bytes(&b)];
-                    kernels.many(black_box(&mut target), black_box(&sources), Some(3));
-                });
-            });
+        for (dtype, op) in [
+            (DType::F32, Op::Sum),
+            (DType::F32, Op::Avg),
+            (DType::BF16, Op::Avg),
+            (DType::F16, Op::Avg),
+        ] {
+            many(&mut group, &Kernels::new(dtype, op).expect("built in"), n);
         }
         group.finish();
     }

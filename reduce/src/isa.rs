@@ -10,6 +10,8 @@ pub(crate) const STEP: usize = 16;
 
 /// An instruction set, as far as the loops call it by name. All else is up to the compiler.
 pub(crate) trait Isa: Copy {
+    /// Whether the two methods are faster than plain loops.
+    const CONVERTS_F16: bool;
     fn widen_f16(self, from: &[[u8; 2]; STEP]) -> [f32; STEP];
     fn narrow_f16(self, from: &[f32; STEP]) -> [[u8; 2]; STEP];
 }
@@ -19,6 +21,8 @@ pub(crate) trait Isa: Copy {
 pub(crate) struct Portable;
 
 impl Isa for Portable {
+    const CONVERTS_F16: bool = false;
+
     #[inline(always)]
     fn widen_f16(self, from: &[[u8; 2]; STEP]) -> [f32; STEP] {
         from.map(|raw| f16_to_f32(u16::from_ne_bytes(raw)))
@@ -59,6 +63,8 @@ pub(crate) mod x86 {
     }
 
     impl Isa for Avx2 {
+        const CONVERTS_F16: bool = true;
+
         #[inline(always)]
         fn widen_f16(self, from: &[[u8; 2]; STEP]) -> [f32; STEP] {
             let mut to = [0.0; STEP];
@@ -67,9 +73,9 @@ pub(crate) mod x86 {
             unsafe {
                 let source = from.as_ptr();
                 let target = to.as_mut_ptr();
-                for half in [0, STEP / 2] {
-                    let narrow = _mm_loadu_si128(source.add(half).cast());
-                    _mm256_storeu_ps(target.add(half), _mm256_cvtph_ps(narrow));
+                for i in (0..STEP).step_by(8) {
+                    let narrow = _mm_loadu_si128(source.add(i).cast());
+                    _mm256_storeu_ps(target.add(i), _mm256_cvtph_ps(narrow));
                 }
             }
             to
@@ -82,10 +88,10 @@ pub(crate) mod x86 {
             unsafe {
                 let source = from.as_ptr();
                 let target = to.as_mut_ptr();
-                for half in [0, STEP / 2] {
-                    let wide = _mm256_loadu_ps(source.add(half));
+                for i in (0..STEP).step_by(8) {
+                    let wide = _mm256_loadu_ps(source.add(i));
                     let narrow = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(wide);
-                    _mm_storeu_si128(target.add(half).cast(), narrow);
+                    _mm_storeu_si128(target.add(i).cast(), narrow);
                 }
             }
             to

@@ -1,10 +1,11 @@
 //! Element types as kernels see them: bytes of any alignment, and the number inside.
 //!
-//! Most types need no more than [`Lane::load`] and [`Lane::store`]: the plain loops below become
-//! vector code. `f16` replaces them by loops in steps, around conversions in hardware.
+//! Most types need no more than [`Lane::load`] and [`Lane::store`]: the loops of [`plain`] become
+//! vector code. `bf16` goes in pairs; `f16` in steps around conversions in hardware, where there are
+//! such.
 
 use crate::isa::{Isa, STEP};
-use crate::narrow::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use crate::narrow::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, on_bf16_pairs};
 use crate::number::{Number, Operator};
 
 /// An element type.
@@ -19,51 +20,89 @@ pub(crate) trait Lane: 'static {
 
     /// `target = target (+) source`
     #[inline(always)]
-    fn accumulate<O: Operator>(_isa: impl Isa, target: &mut [Self::Raw], source: &[Self::Raw]) {
-        for (t, s) in target.iter_mut().zip(source) {
-            *t = Self::store(O::apply(Self::load(*t), Self::load(*s)));
-        }
+    fn accumulate<I: Isa, O: Operator>(_isa: I, target: &mut [Self::Raw], source: &[Self::Raw]) {
+        plain::accumulate::<Self, O>(target, source);
     }
 
     /// `target = a (+) b`
     #[inline(always)]
-    fn combine<O: Operator>(
-        _isa: impl Isa,
+    fn combine<I: Isa, O: Operator>(
+        _isa: I,
         target: &mut [Self::Raw],
         a: &[Self::Raw],
         b: &[Self::Raw],
     ) {
-        for ((t, a), b) in target.iter_mut().zip(a).zip(b) {
-            *t = Self::store(O::apply(Self::load(*a), Self::load(*b)));
-        }
+        plain::combine::<Self, O>(target, a, b);
     }
 
     /// `acc = source`
     #[inline(always)]
-    fn widen(_isa: impl Isa, acc: &mut [Self::Acc], source: &[Self::Raw]) {
-        for (acc, s) in acc.iter_mut().zip(source) {
-            *acc = Self::load(*s);
-        }
+    fn widen<I: Isa>(_isa: I, acc: &mut [Self::Acc], source: &[Self::Raw]) {
+        plain::widen::<Self>(acc, source);
     }
 
     /// `acc = acc (+) source`
     #[inline(always)]
-    fn fold<O: Operator>(_isa: impl Isa, acc: &mut [Self::Acc], source: &[Self::Raw]) {
-        for (acc, s) in acc.iter_mut().zip(source) {
-            *acc = O::apply(*acc, Self::load(*s));
-        }
+    fn fold<I: Isa, O: Operator>(_isa: I, acc: &mut [Self::Acc], source: &[Self::Raw]) {
+        plain::fold::<Self, O>(acc, source);
     }
 
     /// `target = acc`, rounded
     #[inline(always)]
-    fn narrow(_isa: impl Isa, target: &mut [Self::Raw], acc: &[Self::Acc]) {
+    fn narrow<I: Isa>(_isa: I, target: &mut [Self::Raw], acc: &[Self::Acc]) {
+        plain::narrow::<Self>(target, acc);
+    }
+}
+
+mod plain {
+    //! Element by element, as one writes it down.
+
+    use super::{Lane, Operator};
+
+    #[inline(always)]
+    pub(super) fn accumulate<T: Lane + ?Sized, O: Operator>(
+        target: &mut [T::Raw],
+        source: &[T::Raw],
+    ) {
+        for (t, s) in target.iter_mut().zip(source) {
+            *t = T::store(O::apply(T::load(*t), T::load(*s)));
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn combine<T: Lane + ?Sized, O: Operator>(
+        target: &mut [T::Raw],
+        a: &[T::Raw],
+        b: &[T::Raw],
+    ) {
+        for ((t, a), b) in target.iter_mut().zip(a).zip(b) {
+            *t = T::store(O::apply(T::load(*a), T::load(*b)));
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn widen<T: Lane + ?Sized>(acc: &mut [T::Acc], source: &[T::Raw]) {
+        for (acc, s) in acc.iter_mut().zip(source) {
+            *acc = T::load(*s);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn fold<T: Lane + ?Sized, O: Operator>(acc: &mut [T::Acc], source: &[T::Raw]) {
+        for (acc, s) in acc.iter_mut().zip(source) {
+            *acc = O::apply(*acc, T::load(*s));
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn narrow<T: Lane + ?Sized>(target: &mut [T::Raw], acc: &[T::Acc]) {
         for (t, acc) in target.iter_mut().zip(acc) {
-            *t = Self::store(*acc);
+            *t = T::store(*acc);
         }
     }
 }
 
-macro_rules! plain {
+macro_rules! own_accumulator {
     ($($t:ty),*) => {$(
         impl Lane for $t {
             type Raw = [u8; size_of::<$t>()];
@@ -76,7 +115,14 @@ macro_rules! plain {
     )*};
 }
 
-plain!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
+own_accumulator!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
+
+/// Two `bf16` combined as one word.
+#[inline(always)]
+fn pair<O: Operator>(a: [[u8; 2]; 2], b: [[u8; 2]; 2]) -> [[u8; 2]; 2] {
+    let word = |pair| u32::from_ne_bytes(bytemuck::cast(pair));
+    bytemuck::cast(on_bf16_pairs(word(a), word(b), O::apply).to_ne_bytes())
+}
 
 impl Lane for half::bf16 {
     type Raw = [u8; 2];
@@ -91,15 +137,57 @@ impl Lane for half::bf16 {
     fn store(value: f32) -> [u8; 2] {
         f32_to_bf16(value).to_ne_bytes()
     }
+
+    #[inline(always)]
+    fn accumulate<I: Isa, O: Operator>(_isa: I, target: &mut [[u8; 2]], source: &[[u8; 2]]) {
+        let (targets, target) = target.as_chunks_mut();
+        let (sources, source) = source.as_chunks();
+        for (t, s) in targets.iter_mut().zip(sources) {
+            *t = pair::<O>(*t, *s);
+        }
+        plain::accumulate::<Self, O>(target, source);
+    }
+
+    #[inline(always)]
+    fn combine<I: Isa, O: Operator>(_isa: I, target: &mut [[u8; 2]], a: &[[u8; 2]], b: &[[u8; 2]]) {
+        let (targets, target) = target.as_chunks_mut();
+        let (pairs_a, a) = a.as_chunks();
+        let (pairs_b, b) = b.as_chunks();
+        for ((t, a), b) in targets.iter_mut().zip(pairs_a).zip(pairs_b) {
+            *t = pair::<O>(*a, *b);
+        }
+        plain::combine::<Self, O>(target, a, b);
+    }
 }
 
-/// `a (+) b` for one step.
+/// The part of a slice in full steps and the rest. Without conversions in hardware all is rest.
 #[inline(always)]
-fn step<O: Operator>(a: &[f32; STEP], b: &[f32; STEP]) -> [f32; STEP] {
-    std::array::from_fn(|i| O::apply(a[i], b[i]))
+fn steps<I: Isa, T>(slice: &[T]) -> (&[[T; STEP]], &[T]) {
+    if I::CONVERTS_F16 {
+        slice.as_chunks()
+    } else {
+        (&[], slice)
+    }
 }
 
-// Full steps first; the rest, shorter than a step, element by element as all other types.
+#[inline(always)]
+fn steps_mut<I: Isa, T>(slice: &mut [T]) -> (&mut [[T; STEP]], &mut [T]) {
+    if I::CONVERTS_F16 {
+        slice.as_chunks_mut()
+    } else {
+        (&mut [], slice)
+    }
+}
+
+/// `a = a (+) b` for one step.
+#[inline(always)]
+fn apply<O: Operator>(mut a: [f32; STEP], b: &[f32; STEP]) -> [f32; STEP] {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a = O::apply(*a, *b);
+    }
+    a
+}
+
 impl Lane for half::f16 {
     type Raw = [u8; 2];
     type Acc = f32;
@@ -115,68 +203,53 @@ impl Lane for half::f16 {
     }
 
     #[inline(always)]
-    fn accumulate<O: Operator>(isa: impl Isa, target: &mut [[u8; 2]], source: &[[u8; 2]]) {
-        let (targets, target) = target.as_chunks_mut::<STEP>();
-        let (sources, source) = source.as_chunks::<STEP>();
+    fn accumulate<I: Isa, O: Operator>(isa: I, target: &mut [[u8; 2]], source: &[[u8; 2]]) {
+        let (targets, target) = steps_mut::<I, _>(target);
+        let (sources, source) = steps::<I, _>(source);
         for (t, s) in targets.iter_mut().zip(sources) {
-            *t = isa.narrow_f16(&step::<O>(&isa.widen_f16(t), &isa.widen_f16(s)));
+            *t = isa.narrow_f16(&apply::<O>(isa.widen_f16(t), &isa.widen_f16(s)));
         }
-        for (t, s) in target.iter_mut().zip(source) {
-            *t = Self::store(O::apply(Self::load(*t), Self::load(*s)));
-        }
+        plain::accumulate::<Self, O>(target, source);
     }
 
     #[inline(always)]
-    fn combine<O: Operator>(
-        isa: impl Isa,
-        target: &mut [[u8; 2]],
-        a: &[[u8; 2]],
-        b: &[[u8; 2]],
-    ) {
-        let (targets, target) = target.as_chunks_mut::<STEP>();
-        let (many_a, a) = a.as_chunks::<STEP>();
-        let (many_b, b) = b.as_chunks::<STEP>();
+    fn combine<I: Isa, O: Operator>(isa: I, target: &mut [[u8; 2]], a: &[[u8; 2]], b: &[[u8; 2]]) {
+        let (targets, target) = steps_mut::<I, _>(target);
+        let (many_a, a) = steps::<I, _>(a);
+        let (many_b, b) = steps::<I, _>(b);
         for ((t, a), b) in targets.iter_mut().zip(many_a).zip(many_b) {
-            *t = isa.narrow_f16(&step::<O>(&isa.widen_f16(a), &isa.widen_f16(b)));
+            *t = isa.narrow_f16(&apply::<O>(isa.widen_f16(a), &isa.widen_f16(b)));
         }
-        for ((t, a), b) in target.iter_mut().zip(a).zip(b) {
-            *t = Self::store(O::apply(Self::load(*a), Self::load(*b)));
-        }
+        plain::combine::<Self, O>(target, a, b);
     }
 
     #[inline(always)]
-    fn widen(isa: impl Isa, acc: &mut [f32], source: &[[u8; 2]]) {
-        let (accs, acc) = acc.as_chunks_mut::<STEP>();
-        let (sources, source) = source.as_chunks::<STEP>();
+    fn widen<I: Isa>(isa: I, acc: &mut [f32], source: &[[u8; 2]]) {
+        let (accs, acc) = steps_mut::<I, _>(acc);
+        let (sources, source) = steps::<I, _>(source);
         for (acc, s) in accs.iter_mut().zip(sources) {
             *acc = isa.widen_f16(s);
         }
-        for (acc, s) in acc.iter_mut().zip(source) {
-            *acc = Self::load(*s);
-        }
+        plain::widen::<Self>(acc, source);
     }
 
     #[inline(always)]
-    fn fold<O: Operator>(isa: impl Isa, acc: &mut [f32], source: &[[u8; 2]]) {
-        let (accs, acc) = acc.as_chunks_mut::<STEP>();
-        let (sources, source) = source.as_chunks::<STEP>();
+    fn fold<I: Isa, O: Operator>(isa: I, acc: &mut [f32], source: &[[u8; 2]]) {
+        let (accs, acc) = steps_mut::<I, _>(acc);
+        let (sources, source) = steps::<I, _>(source);
         for (acc, s) in accs.iter_mut().zip(sources) {
-            *acc = step::<O>(acc, &isa.widen_f16(s));
+            *acc = apply::<O>(*acc, &isa.widen_f16(s));
         }
-        for (acc, s) in acc.iter_mut().zip(source) {
-            *acc = O::apply(*acc, Self::load(*s));
-        }
+        plain::fold::<Self, O>(acc, source);
     }
 
     #[inline(always)]
-    fn narrow(isa: impl Isa, target: &mut [[u8; 2]], acc: &[f32]) {
-        let (targets, target) = target.as_chunks_mut::<STEP>();
-        let (accs, acc) = acc.as_chunks::<STEP>();
+    fn narrow<I: Isa>(isa: I, target: &mut [[u8; 2]], acc: &[f32]) {
+        let (targets, target) = steps_mut::<I, _>(target);
+        let (accs, acc) = steps::<I, _>(acc);
         for (t, acc) in targets.iter_mut().zip(accs) {
             *t = isa.narrow_f16(acc);
         }
-        for (t, acc) in target.iter_mut().zip(acc) {
-            *t = Self::store(*acc);
-        }
+        plain::narrow::<Self>(target, acc);
     }
 }

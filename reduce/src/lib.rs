@@ -35,8 +35,8 @@
 //!
 //! # How it is built
 //!
-//! [`lane`](self) types say how an element is read and written, operators how two become one;
-//! the loops are generic over both and compiled once for any machine and once with AVX2 and F16C.
+//! Lanes say how an element is read and written, operators how two become one; the loops are
+//! generic over both, and compiled once for any machine and once with AVX2 and F16C.
 //! This crate knows no ranks' blocks, no programs and no transports.
 
 mod isa;
@@ -44,6 +44,7 @@ mod lane;
 mod loops;
 mod narrow;
 mod number;
+mod ordered;
 mod table;
 mod user;
 

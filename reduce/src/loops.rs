@@ -16,17 +16,12 @@ const BLOCK: usize = 1024;
 
 #[inline(always)]
 pub(crate) fn accumulate<T: Lane, O: Operator>(isa: impl Isa, target: &mut [u8], source: &[u8]) {
-    T::accumulate::<O>(isa, cast_slice_mut(target), cast_slice(source));
+    T::accumulate::<_, O>(isa, cast_slice_mut(target), cast_slice(source));
 }
 
 #[inline(always)]
-pub(crate) fn combine<T: Lane, O: Operator>(
-    isa: impl Isa,
-    target: &mut [u8],
-    a: &[u8],
-    b: &[u8],
-) {
-    T::combine::<O>(isa, cast_slice_mut(target), cast_slice(a), cast_slice(b));
+pub(crate) fn combine<T: Lane, O: Operator>(isa: impl Isa, target: &mut [u8], a: &[u8], b: &[u8]) {
+    T::combine::<_, O>(isa, cast_slice_mut(target), cast_slice(a), cast_slice(b));
 }
 
 #[inline(always)]
@@ -49,7 +44,7 @@ pub(crate) fn many<T: Lane, O: Operator>(
             if place == 0 {
                 T::widen(isa, acc, source);
             } else {
-                T::fold::<O>(isa, acc, source);
+                T::fold::<_, O>(isa, acc, source);
             }
         }
         if let Some(ranks) = finish {

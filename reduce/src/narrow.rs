@@ -17,6 +17,12 @@ pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
 /// The nearest `bf16`.
 #[inline(always)]
 pub(crate) fn f32_to_bf16(value: f32) -> u16 {
+    (round_to_bf16(value) >> 16) as u16
+}
+
+/// The nearest `bf16` in the upper half, and nothing of use in the lower.
+#[inline(always)]
+fn round_to_bf16(value: f32) -> u32 {
     let bits = value.to_bits();
     // Just under half a unit, and a little more where the result would be odd. The carry out of
     // the largest finite number makes infinity.
@@ -24,8 +30,17 @@ pub(crate) fn f32_to_bf16(value: f32) -> u16 {
     let rounded = bits.wrapping_add(0x7fff + odd);
     // Rounding would turn some NaN into zero: keep it, with the quiet bit set.
     let quiet = bits | 0x0040_0000;
-    let chosen = if value.is_nan() { quiet } else { rounded };
-    (chosen >> 16) as u16
+    if value.is_nan() { quiet } else { rounded }
+}
+
+/// Two `bf16` in one word, combined by `f`: without moving them to lanes of 32 bits and back,
+/// which would be half of the work.
+#[inline(always)]
+pub(crate) fn on_bf16_pairs(a: u32, b: u32, f: impl Fn(f32, f32) -> f32) -> u32 {
+    const UPPER: u32 = 0xffff_0000;
+    let lower = f(f32::from_bits(a << 16), f32::from_bits(b << 16));
+    let upper = f(f32::from_bits(a & UPPER), f32::from_bits(b & UPPER));
+    (round_to_bf16(lower) >> 16) | (round_to_bf16(upper) & UPPER)
 }
 
 /// Exponents of `f32` have this much more bias than those of `f16`.
@@ -35,10 +50,11 @@ const REBIAS: u32 = (127 - 15) << 23;
 #[inline(always)]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
-    let magnitude = u32::from(bits & 0x7fff);
-    let shifted = magnitude << 13;
+    // Signed, since those are the comparisons which vector units have.
+    let magnitude = i32::from(bits & 0x7fff);
+    let shifted = (magnitude as u32) << 13;
     // Below 2^-14 an f16 counts units of 2^-24.
-    let small = (magnitude as i32 as f32 * f32::from_bits((127 - 24) << 23)).to_bits();
+    let small = (magnitude as f32 * f32::from_bits((127 - 24) << 23)).to_bits();
     let normal = shifted + REBIAS;
     let infinite = shifted | INFINITY;
     let finite = if magnitude < 0x0400 { small } else { normal };
@@ -51,16 +67,27 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
 pub(crate) fn f32_to_f16(value: f32) -> u16 {
     let sign = (value.to_bits() >> 16) & 0x8000;
     let magnitude = value.to_bits() & MAGNITUDE;
+    let signed = magnitude as i32;
     // 2^-14 and up: round off 13 bits of fraction. Too large is infinity.
     let odd = (magnitude >> 13) & 1;
     let rounded = magnitude.wrapping_sub(REBIAS).wrapping_add(0x0fff + odd) >> 13;
-    let normal = if magnitude < 0x4780_0000 { rounded } else { 0x7c00 };
+    let normal = if signed < 0x4780_0000 {
+        rounded
+    } else {
+        0x7c00
+    };
     // Below: in [0.5, 1) the unit of f32 is 2^-24, the same as that of small f16, so that this
     // addition does the rounding.
-    let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
-    let number = if magnitude < 0x3880_0000 { small } else { normal };
+    let small = (f32::from_bits(magnitude) + 0.5)
+        .to_bits()
+        .wrapping_sub(0.5f32.to_bits());
+    let number = if signed < 0x3880_0000 { small } else { normal };
     let quiet = 0x7e00 | ((magnitude >> 13) & 0x03ff);
-    let unsigned = if magnitude > INFINITY { quiet } else { number };
+    let unsigned = if signed > INFINITY as i32 {
+        quiet
+    } else {
+        number
+    };
     (sign | unsigned) as u16
 }
 

@@ -1,5 +1,6 @@
 //! From (element type, operator, machine) to function pointers.
 
+use half::{bf16, f16};
 use unisono_core::{DType, Op};
 
 use crate::Operand;
@@ -7,6 +8,7 @@ use crate::isa::Portable;
 use crate::lane::Lane;
 use crate::loops;
 use crate::number::{Max, Min, Operator, Prod, Sum};
+use crate::ordered::{MaxBf16, MaxF16, MinBf16, MinF16};
 
 /// The functions of one element type and operator.
 ///
@@ -20,23 +22,24 @@ pub(crate) struct Table {
 }
 
 /// Runs `$body` with `$t` and `$o` standing for the types of an element type and an operator.
+///
+/// A row: code, type, and what stands for the type in minimum and maximum.
 macro_rules! typed {
     ($dtype:expr, $op:expr, |$t:ident, $o:ident| $body:expr) => {
-        typed!(@dtype $dtype, $t, {
-            match $op {
-                Op::Sum | Op::Avg => { type $o = Sum; Some($body) }
-                Op::Prod => { type $o = Prod; Some($body) }
-                Op::Min => { type $o = Min; Some($body) }
-                Op::Max => { type $o = Max; Some($body) }
-                _ => None,
-            }
-        },
-        I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64,
-        F16 half::f16, BF16 half::bf16, F32 f32, F64 f64)
+        typed!(@rows $dtype, $op, $t, $o, $body,
+            I8 i8 i8 i8, I16 i16 i16 i16, I32 i32 i32 i32, I64 i64 i64 i64,
+            U8 u8 u8 u8, U16 u16 u16 u16, U32 u32 u32 u32, U64 u64 u64 u64,
+            F16 f16 MinF16 MaxF16, BF16 bf16 MinBf16 MaxBf16, F32 f32 f32 f32, F64 f64 f64 f64)
     };
-    (@dtype $dtype:expr, $t:ident, $body:block, $($name:ident $type:ty),*) => {
-        match $dtype {
-            $(DType::$name => { type $t = $type; $body })*
+    (@rows $dtype:expr, $op:expr, $t:ident, $o:ident, $body:expr,
+     $($code:ident $type:ident $min:ident $max:ident),*) => {
+        match ($dtype, $op) {
+            $(
+                (DType::$code, Op::Sum | Op::Avg) => { type $t = $type; type $o = Sum; Some($body) }
+                (DType::$code, Op::Prod) => { type $t = $type; type $o = Prod; Some($body) }
+                (DType::$code, Op::Min) => { type $t = $min; type $o = Min; Some($body) }
+                (DType::$code, Op::Max) => { type $t = $max; type $o = Max; Some($body) }
+            )*
             _ => None,
         }
     };
@@ -115,11 +118,7 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2,f16c")]
-    fn many<T: Lane, O: Operator>(
-        target: &mut [u8],
-        sources: &[Operand<'_>],
-        finish: Option<u32>,
-    ) {
+    fn many<T: Lane, O: Operator>(target: &mut [u8], sources: &[Operand<'_>], finish: Option<u32>) {
         loops::many::<T, O>(Avx2::new(), target, sources, finish);
     }
 

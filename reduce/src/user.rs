@@ -17,6 +17,9 @@ const BLOCK: usize = 4096;
 /// An aligned buffer of [`BLOCK`] bytes.
 type Aligned = [u64; BLOCK / 8];
 
+/// The function of the user, on bytes of any alignment.
+type Apply = dyn Fn(&mut [u8], &[u8]) + Send + Sync;
+
 /// An operator with the function that does it.
 ///
 /// ```
@@ -34,7 +37,7 @@ type Aligned = [u64; BLOCK / 8];
 pub struct UserOperator {
     operator: UserOp,
     dtype: DType,
-    apply: Arc<dyn Fn(&mut [u8], &[u8]) + Send + Sync>,
+    apply: Arc<Apply>,
 }
 
 impl UserOperator {

@@ -14,22 +14,21 @@
 //!                                |                           |     finish  sender
 //!               sender: withdraw |                           | dropped unfinished
 //!                                v                           v
-//!              EMPTY <------ WITHDRAWN                    REFUSED (for good)
-//!                    receiver: skip
+//!                            WITHDRAWN                    REFUSED
+//!                       (the FIFO ends here)        (the FIFO ends here)
 //! ```
 //!
-//! - The sender writes a slot's cargo only in `EMPTY`; the receiver reads it only in
-//!   `MESSAGE`, `OFFERED`, `COPYING` and `WITHDRAWN`, all of which only the receiver,
-//!   or the sender by way of `DONE`, leads back to `EMPTY`. So an offer's frame can be
-//!   read, and refused, before the offer is claimed.
+//! - The sender writes a slot's cargo only in `EMPTY`. The receiver reads it only in
+//!   `MESSAGE`, `OFFERED` and `COPYING`, none of which the sender alone can lead back
+//!   to `EMPTY`. So an offer's frame can be read, and disagreed with, before the offer
+//!   is claimed, even while the sender withdraws it.
 //! - `OFFERED` is left by a compare-and-swap on both sides: a copy and a withdrawal
 //!   cannot both win. Who loses to a copy waits until it has ended.
-//! - `AWAITED` is a flag beside `MESSAGE` or `WITHDRAWN`: the sender has something to
-//!   put into this slot and may go to sleep; the receiver who frees the slot is told
-//!   to wake it.
+//! - `AWAITED` is a flag beside `MESSAGE`: the sender has something to put into this
+//!   slot and may go to sleep; the receiver who frees the slot is told to wake it.
 //!
 //! Waking is not done here: the caller notifies the peer's event after [`Sender::put`],
-//! [`Claim::finish`], a freed slot that was awaited, and the drop of an end.
+//! [`Claim::finish`], a freed slot that was awaited, a withdrawal, and an end's closing.
 //!
 //! This file knows nothing of frames and pieces (`C` is whatever a slot carries), so
 //! that loom can explore it alone: see `ring/tests.rs`.
@@ -46,7 +45,7 @@ const COPYING: u32 = 3;
 const DONE: u32 = 4;
 const REFUSED: u32 = 5;
 const WITHDRAWN: u32 = 6;
-/// Beside `MESSAGE` or `WITHDRAWN`: the sender waits for this slot.
+/// Beside `MESSAGE`: the sender waits for this slot.
 const AWAITED: u32 = 1 << 8;
 
 /// Makes a FIFO of `depth` slots (a power of two) and gives its two ends.
@@ -159,19 +158,13 @@ impl<C> Sender<C> {
     /// with a wake-up of its own.
     pub(crate) fn await_room(&self) -> bool {
         let state = &self.ring.slot(self.next).state;
-        let mut seen = state.load(Ordering::Acquire);
-        loop {
-            match seen {
-                EMPTY => return true,
-                MESSAGE | WITHDRAWN => {}
-                _ => return false,
-            }
-            match state.compare_exchange(seen, seen | AWAITED, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => return false,
-                Err(now) => seen = now,
-            }
-        }
+        let marked = state.compare_exchange(
+            MESSAGE,
+            MESSAGE | AWAITED,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        marked == Err(EMPTY)
     }
 
     /// What became of the offer at `position`. A copied one frees its slot, so it
@@ -189,6 +182,12 @@ impl<C> Sender<C> {
         }
     }
 
+    /// [`Self::outcome`] would not be [`Outcome::Open`].
+    pub(crate) fn is_settled(&self, position: u64) -> bool {
+        let state = self.ring.slot(position).state.load(Ordering::Acquire);
+        matches!(state, DONE | REFUSED)
+    }
+
     /// Takes the offer at `position` back, or waits for the copy in progress: after
     /// this the receiver does not read the offered memory any more.
     pub(crate) fn withdraw(&mut self, position: u64) -> Outcome {
@@ -202,10 +201,20 @@ impl<C> Sender<C> {
         self.await_copy(position)
     }
 
-    /// The receiver has been dropped: nothing that is not copied yet will be.
+    /// The receiver has closed: nothing that is not copied yet will be.
     #[inline]
     pub(crate) fn is_receiver_gone(&self) -> bool {
         self.ring.receiver_gone.load(Ordering::Acquire)
+    }
+
+    /// Withdraws all offers and says that nothing more will come. Nothing may be put
+    /// afterwards.
+    pub(crate) fn close(&mut self) {
+        let depth = self.ring.slots.len() as u64;
+        for position in self.next.saturating_sub(depth)..self.next {
+            self.withdraw(position);
+        }
+        self.ring.sender_gone.store(true, Ordering::Release);
     }
 
     fn await_copy(&mut self, position: u64) -> Outcome {
@@ -219,11 +228,7 @@ impl<C> Sender<C> {
 
 impl<C> Drop for Sender<C> {
     fn drop(&mut self) {
-        let depth = self.ring.slots.len() as u64;
-        for position in self.next.saturating_sub(depth)..self.next {
-            self.withdraw(position);
-        }
-        self.ring.sender_gone.store(true, Ordering::Release);
+        self.close();
     }
 }
 
@@ -237,14 +242,13 @@ pub(crate) struct Receiver<C> {
 pub(crate) enum Head<'a, C> {
     /// Nothing yet.
     Empty,
-    /// Nothing, and nothing will come: the sender is gone.
+    /// Nothing, and nothing will come: the sender is gone, or has withdrawn what
+    /// would be next.
     Closed,
     /// A whole message.
     Message(Message<'a, C>),
     /// The address of one.
     Offer(Offer<'a, C>),
-    /// An offer that was taken back.
-    Withdrawn(Withdrawn<'a, C>),
 }
 
 impl<C> Receiver<C> {
@@ -264,12 +268,15 @@ impl<C> Receiver<C> {
         match state & !AWAITED {
             MESSAGE => Head::Message(Message(self)),
             OFFERED => Head::Offer(Offer(self)),
-            WITHDRAWN => Head::Withdrawn(Withdrawn(self)),
-            EMPTY => Head::Closed,
-            // DONE: the ring is full of messages the sender has yet to collect.
-            // REFUSED: this FIFO broke here; the receiver does not come back.
+            EMPTY | WITHDRAWN | REFUSED => Head::Closed,
+            // DONE: the ring is full of copies that the sender has yet to collect.
             _ => Head::Empty,
         }
+    }
+
+    /// Says that nothing more will be taken.
+    pub(crate) fn close(&mut self) {
+        self.ring.receiver_gone.store(true, Ordering::Release);
     }
 
     /// # Safety
@@ -294,7 +301,7 @@ impl<C> Receiver<C> {
 
 impl<C> Drop for Receiver<C> {
     fn drop(&mut self) {
-        self.ring.receiver_gone.store(true, Ordering::Release);
+        self.close();
     }
 }
 
@@ -324,8 +331,7 @@ impl<'a, C> Offer<'a, C> {
     /// Reads the slot, but not the memory that it tells of.
     #[inline]
     pub(crate) fn cargo<R>(&self, f: impl FnOnce(&C) -> R) -> R {
-        // SAFETY: the sender can only lead the slot to WITHDRAWN, where its cargo
-        // stays as it is until the receiver, which is borrowed, frees the slot.
+        // SAFETY: the sender can only lead the slot to WITHDRAWN, for good.
         unsafe { self.0.cargo(f) }
     }
 
@@ -333,8 +339,7 @@ impl<'a, C> Offer<'a, C> {
     #[inline]
     pub(crate) fn claim(self) -> Option<Claim<'a, C>> {
         let state = &self.0.ring.slot(self.0.next).state;
-        let claimed =
-            state.compare_exchange(OFFERED, COPYING, Ordering::AcqRel, Ordering::Acquire);
+        let claimed = state.compare_exchange(OFFERED, COPYING, Ordering::AcqRel, Ordering::Acquire);
         // Only who won may hold a claim, even for a moment: its drop writes the state.
         match claimed {
             Ok(_) => Some(Claim {
@@ -377,16 +382,5 @@ impl<C> Drop for Claim<'_, C> {
         } else {
             state.store(REFUSED, Ordering::Release);
         }
-    }
-}
-
-/// A withdrawn offer at the head of its FIFO.
-pub(crate) struct Withdrawn<'a, C>(&'a mut Receiver<C>);
-
-impl<C> Withdrawn<'_, C> {
-    /// Passes over it; `true`: wake the sender, it waits for room.
-    #[must_use = "the sender may sleep until it is told"]
-    pub(crate) fn skip(self) -> bool {
-        self.0.free()
     }
 }

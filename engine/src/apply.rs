@@ -1,0 +1,164 @@
+//! Local work: applying what landed in staging, copies, reductions.
+
+use smallvec::SmallVec;
+use unisono_contract::memory::{access, copy};
+use unisono_contract::{Operand, Piece, Revoked};
+use unisono_program::{Cursor, Kind, Run};
+use unisono_reduce::Operand as Source;
+
+use crate::fifo::Entry;
+use crate::operation::{Operation, staging};
+use crate::pieces::Pieces;
+use crate::plan::Plan;
+
+/// Puts a message that landed in staging where it belongs.
+pub(crate) fn landed(
+    plan: &Plan,
+    operation: &Operation,
+    run: &Run,
+    entry: &Entry,
+) -> Result<(), Revoked> {
+    let span = plan.program.span_at(&run.target, entry.cursor.k);
+    let (from, to) = (entry.from, entry.to);
+    let bytes = (to - from) * plan.element;
+    let staged = staging(plan, operation, entry.unit, bytes as usize);
+    let finder = plan.finder();
+    let binding = &operation.binding;
+    let mut target = Pieces::new();
+    finder.find(binding, span, None, from, to, &mut target);
+    if run.kind == Kind::Recv {
+        return each(&target, &[Cut::of(&[staged])], |target, sources| {
+            copy(target, sources[0])
+        });
+    }
+    let mut old = Pieces::new();
+    let location = Some(&run.target.location);
+    finder.find(binding, span, location, from, to, &mut old);
+    let kernels = plan.kernels.as_ref().ok_or(Revoked::Ended)?;
+    each(
+        &target,
+        &[Cut::of(&old), Cut::of(&[staged])],
+        |target, sources| {
+            access(target, sources, |bytes, operands| match operands {
+                [Operand::Target, Operand::Bytes(b)] => kernels.accumulate(bytes, b),
+                [Operand::Bytes(a), Operand::Bytes(b)] => kernels.combine(bytes, a, b),
+                _ => unreachable!("staging is never the target"),
+            })
+        },
+    )
+}
+
+/// Runs one segment of a local step.
+pub(crate) fn local(
+    plan: &Plan,
+    operation: &Operation,
+    run: &Run,
+    cursor: Cursor,
+) -> Result<(), Revoked> {
+    let span = plan.program.span_at(&run.target, cursor.k);
+    let range = plan.segment(span, cursor.segment);
+    if range.is_empty() {
+        return Ok(());
+    }
+    let finder = plan.finder();
+    let binding = &operation.binding;
+    let mut target = Pieces::new();
+    finder.find(binding, span, None, range.start, range.end, &mut target);
+    let mut found: SmallVec<[Pieces; 4]> = SmallVec::new();
+    for source in &run.sources {
+        let mut pieces = Pieces::new();
+        let span = plan.program.span_at(source, cursor.k);
+        finder.find(
+            binding,
+            span,
+            Some(&source.location),
+            range.start,
+            range.end,
+            &mut pieces,
+        );
+        found.push(pieces);
+    }
+    let cuts: SmallVec<[Cut<'_>; 8]> = found.iter().map(|p| Cut::of(p)).collect();
+    let finish = match run.kind {
+        Kind::Reduce { finish } => finish.then_some(plan.program.size),
+        _ => {
+            return each(&target, &cuts, |target, sources| {
+                if target.addr() == sources[0].addr() {
+                    return Ok(()); // in place
+                }
+                copy(target, sources[0])
+            });
+        }
+    };
+    let kernels = plan.kernels.as_ref().ok_or(Revoked::Ended)?;
+    each(&target, &cuts, |target, sources| {
+        access(target, sources, |bytes, operands| {
+            let operands: SmallVec<[Source<'_>; 16]> = operands
+                .iter()
+                .map(|o| match o {
+                    Operand::Target => Source::Target,
+                    Operand::Bytes(bytes) => Source::Bytes(bytes),
+                })
+                .collect();
+            kernels.many(bytes, &operands, finish);
+        })
+    })
+}
+
+/// A gather list and how far it has been used.
+#[derive(Clone, Copy)]
+struct Cut<'a> {
+    pieces: &'a [Piece],
+    offset: usize,
+}
+
+impl<'a> Cut<'a> {
+    fn of(pieces: &'a [Piece]) -> Cut<'a> {
+        Cut { pieces, offset: 0 }
+    }
+
+    fn rest(&self) -> usize {
+        self.pieces.first().map_or(0, |p| p.len() - self.offset)
+    }
+
+    fn take(&mut self, bytes: usize) -> Piece {
+        let piece = self.pieces[0].slice(self.offset..self.offset + bytes);
+        self.offset += bytes;
+        if self.offset == self.pieces[0].len() {
+            self.pieces = &self.pieces[1..];
+            self.offset = 0;
+        }
+        piece
+    }
+}
+
+/// Calls `f` on every stretch over which the target and all sources lie in one piece each.
+fn each(
+    target: &[Piece],
+    sources: &[Cut<'_>],
+    mut f: impl FnMut(Piece, &[Piece]) -> Result<(), Revoked>,
+) -> Result<(), Revoked> {
+    if let [target] = target
+        && sources.len() <= 2
+        && sources.iter().all(|s| s.pieces.len() == 1)
+    {
+        // The usual step: everything lies in one piece.
+        let first = sources[0].pieces[0];
+        let last = sources[sources.len() - 1].pieces[0];
+        return f(*target, &[first, last][..sources.len()]);
+    }
+    let mut target = Cut::of(target);
+    let mut sources: SmallVec<[Cut<'_>; 8]> = sources.iter().copied().collect();
+    loop {
+        let bytes = sources
+            .iter()
+            .map(Cut::rest)
+            .fold(target.rest(), usize::min);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let into = target.take(bytes);
+        let from: SmallVec<[Piece; 8]> = sources.iter_mut().map(|s| s.take(bytes)).collect();
+        f(into, &from)?;
+    }
+}

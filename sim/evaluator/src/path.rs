@@ -1,0 +1,183 @@
+//! The critical path: the cost model again, noting for every step which step it had to wait for longest.
+
+use std::sync::Arc;
+
+use unisono_core::Rank;
+use unisono_program::Program;
+use unisono_program::run::{At, Model, Options};
+
+use crate::Hop;
+use crate::model::{Limit, Message, Timed};
+
+/// Nothing came before.
+const START: u32 = u32::MAX;
+
+/// The cost model with a record of completion times and causes of all steps.
+pub(crate) struct Traced<'a> {
+    inner: Timed<'a>,
+    segments: u64,
+    window: Option<u64>,
+    /// Per lane: the number of its first step in the record. Ascending, and one more than there are lanes.
+    first: Vec<u32>,
+    /// Per lane: its rank and index.
+    names: Vec<(Rank, u32)>,
+    done: Vec<u64>,
+    cause: Vec<u32>,
+    /// Per link and per rank: the last step that occupied it.
+    on_link: Vec<u32>,
+    on_core: Vec<u32>,
+    /// With a window, per FIFO: the receives so far, and how many sends there were.
+    received: Vec<Vec<u32>>,
+    sent: Vec<u64>,
+}
+
+/// A message and the step that sent it.
+pub(crate) struct Sent {
+    message: Message,
+    by: u32,
+}
+
+impl<'a> Traced<'a> {
+    pub(crate) fn new(programs: &[Arc<Program>], options: &Options, inner: Timed<'a>) -> Self {
+        let (mut first, mut names, mut steps) = (vec![0], Vec::new(), 0);
+        for (rank, program) in programs.iter().enumerate() {
+            for (index, lane) in program.lanes.iter().enumerate() {
+                steps += (lane.steps * options.segments) as u32;
+                first.push(steps);
+                names.push((rank as Rank, index as u32));
+            }
+        }
+        let (links, fifos) = inner.counts();
+        Traced {
+            inner,
+            segments: options.segments,
+            window: options.window,
+            first,
+            names,
+            done: vec![0; steps as usize],
+            cause: vec![START; steps as usize],
+            on_link: vec![START; links],
+            on_core: vec![START; programs.len()],
+            received: vec![Vec::new(); fifos],
+            sent: vec![0; fifos],
+        }
+    }
+
+    /// Of the step's predecessor and what it waits for, and of `others`, which was complete last.
+    fn latest(&self, at: &At<'_>, lane: usize, others: &[(u64, u32)]) -> u32 {
+        let (mut time, mut latest) = (0, START);
+        let mut consider = |t: u64, step: u32| {
+            if step != START && (latest == START || t > time) {
+                (time, latest) = (t, step);
+            }
+        };
+        // Ties: a message rather than a predecessor, which makes paths that follow the data.
+        others.iter().for_each(|&(t, step)| consider(t, step));
+        for wait in &at.run.waits {
+            let need = wait.needs(at.k, at.segment, self.segments);
+            if need > 0 {
+                let other = lane - at.lane as usize + wait.lane as usize;
+                let step = self.first[other] + (need - 1) as u32;
+                consider(self.done[step as usize], step);
+            }
+        }
+        if at.number > 0 {
+            let step = self.first[lane] + at.number as u32 - 1;
+            consider(self.done[step as usize], step);
+        }
+        latest
+    }
+
+    fn note(&mut self, lane: usize, number: u64, done: u64, cause: u32) -> u32 {
+        let step = self.first[lane] + number as u32;
+        self.done[step as usize] = done;
+        self.cause[step as usize] = cause;
+        step
+    }
+
+    /// The cost model and the path to the last step.
+    pub(crate) fn finish(self) -> (Timed<'a>, Vec<Hop>) {
+        let mut path = Vec::new();
+        let last = (0..self.done.len()).rev().max_by_key(|&s| self.done[s]);
+        let mut step = last.map_or(START, |s| s as u32);
+        while step != START {
+            let lane = self.first.partition_point(|&f| f <= step) - 1;
+            let number = u64::from(step - self.first[lane]);
+            let (rank, index) = self.names[lane];
+            path.push(Hop {
+                rank,
+                lane: index,
+                step: number / self.segments,
+                segment: number % self.segments,
+                done_ps: self.done[step as usize],
+            });
+            step = self.cause[step as usize];
+        }
+        path.reverse();
+        (self.inner, path)
+    }
+}
+
+impl Model for Traced<'_> {
+    type Time = u64;
+    type Message = Sent;
+
+    fn send(&mut self, at: &At<'_>, ready: u64) -> (u64, Sent) {
+        let lane = self.inner.lane(at);
+        let wire = self.inner.wire(lane);
+        let fifo = wire.fifo as usize;
+        let mut room = (0, START);
+        if let Some(window) = self.window
+            && let Some(index) = self.sent[fifo].checked_sub(window)
+            && let Some(&by) = self.received[fifo].get(index as usize)
+        {
+            room = (self.done[by as usize], by);
+        }
+        self.sent[fifo] += 1;
+        let (done, message, limit) = self.inner.send(at, ready);
+        let cause = match limit {
+            Limit::Link => self.on_link[wire.link as usize],
+            Limit::Core => self.on_core[at.rank as usize],
+            Limit::Ready => self.latest(at, lane, &[room]),
+        };
+        let by = self.note(lane, at.number, done, cause);
+        self.on_link[wire.link as usize] = by;
+        self.on_core[at.rank as usize] = by;
+        (done, Sent { message, by })
+    }
+
+    fn recv(&mut self, at: &At<'_>, sent: Sent, ready: u64) -> u64 {
+        let lane = self.inner.lane(at);
+        let (done, limit) = self.inner.recv(at, sent.message, ready);
+        let cause = match limit {
+            Limit::Core => self.on_core[at.rank as usize],
+            _ => self.latest(at, lane, &[(sent.message.arrival, sent.by)]),
+        };
+        let by = self.note(lane, at.number, done, cause);
+        self.on_core[at.rank as usize] = by;
+        if self.window.is_some() {
+            self.received[self.inner.wire(lane).fifo as usize].push(by);
+        }
+        done
+    }
+
+    fn local(&mut self, at: &At<'_>, ready: u64) -> u64 {
+        let lane = self.inner.lane(at);
+        let (done, limit) = self.inner.local(at, ready);
+        let cause = match limit {
+            Limit::Core => self.on_core[at.rank as usize],
+            _ => self.latest(at, lane, &[]),
+        };
+        let by = self.note(lane, at.number, done, cause);
+        self.on_core[at.rank as usize] = by;
+        done
+    }
+
+    fn arrival(&self, sent: &Sent) -> u64 {
+        self.inner.arrival(&sent.message)
+    }
+
+    fn in_time_order(&self) -> bool {
+        self.inner.in_time_order()
+    }
+}
