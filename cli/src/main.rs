@@ -1,2 +1,39 @@
-//! Under construction.
-fn main() {}
+//! `unisono`: measure, prove and draw collectives.
+//!
+//! | verb | file | what it does |
+//! |---|---|---|
+//! | `bench` | [`bench`] | runs collectives on real data, times them, checks every element |
+//! | `verify` | [`verify`] | proves the programs of algorithms and says what they cost beside the least possible |
+//! | `draw` | [`draw`] | writes programs as text or as a picture |
+//!
+//! Rules for every verb: exit status 0 done, 1 refused or failed, 2 usage; the last line on stderr is the cause; with
+//! `--json`, stdout carries nothing but JSON, one object per line. [`exit`] and [`output`] keep them, so that a verb is
+//! a function from its arguments to a `Result`.
+#![forbid(unsafe_code)]
+
+mod args;
+mod bench;
+mod catalogue;
+mod draw;
+mod exit;
+mod output;
+mod parallel;
+mod progress;
+mod verify;
+
+use args::Command;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    exit::guarded(|| {
+        let mut out = output::Output::stdout();
+        let done = match args::parse()? {
+            Command::Bench(args) => bench::run(&args, &mut out),
+            Command::Verify(args) => verify::run(&args, &mut out),
+            Command::Draw(args) => draw::run(&args, &mut out),
+        };
+        // What was said before a failure is worth having; its own failure is the lesser one.
+        let flushed = out.flush();
+        done.and(flushed)
+    })
+}

@@ -243,7 +243,7 @@ mod tests {
                             r.start == at && r.end >= at,
                             "{elements} {bytes} {segments} {s}"
                         );
-                        assert!(r.end % unit == 0 || r.end == elements);
+                        assert!(r.end.is_multiple_of(unit) || r.end == elements);
                         assert!(r.end - r.start <= elements / segments + unit);
                         assert!(
                             s > 0 || elements == 0 || r.end > 0,

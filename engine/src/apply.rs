@@ -3,10 +3,11 @@
 use smallvec::SmallVec;
 use unisono_contract::memory::{access, copy};
 use unisono_contract::{Operand, Piece, Revoked};
-use unisono_program::{Cursor, Kind, Run};
+use unisono_program::{Kind, Location};
 use unisono_reduce::Operand as Source;
 
 use crate::fifo::Entry;
+use crate::moves::{Move, Place};
 use crate::operation::{Operation, staging};
 use crate::pieces::Pieces;
 use crate::plan::Plan;
@@ -15,11 +16,10 @@ use crate::plan::Plan;
 pub(crate) fn landed(
     plan: &Plan,
     operation: &Operation,
-    run: &Run,
+    run: &Move,
     entry: &Entry,
 ) -> Result<(), Revoked> {
-    let span = plan.program.span_at(&run.target, entry.cursor.k);
-    let (from, to) = (entry.from, entry.to);
+    let (span, from, to) = (run.span(&entry.place), entry.place.from, entry.place.to);
     let bytes = (to - from) * plan.element;
     let staged = staging(plan, operation, entry.unit, bytes as usize);
     let finder = plan.finder();
@@ -31,65 +31,55 @@ pub(crate) fn landed(
             copy(target, sources[0])
         });
     }
-    let mut old = Pieces::new();
-    let location = Some(&run.target.location);
-    finder.find(binding, span, location, from, to, &mut old);
     let kernels = plan.kernels.as_ref().ok_or(Revoked::Ended)?;
-    each(
-        &target,
-        &[Cut::of(&old), Cut::of(&[staged])],
-        |target, sources| {
-            access(target, sources, |bytes, operands| match operands {
-                [Operand::Target, Operand::Bytes(b)] => kernels.accumulate(bytes, b),
-                [Operand::Bytes(a), Operand::Bytes(b)] => kernels.combine(bytes, a, b),
-                _ => unreachable!("staging is never the target"),
-            })
-        },
-    )
+    let reduce = |target: Piece, sources: &[Piece]| {
+        access(target, sources, |bytes, operands| match operands {
+            [Operand::Target, Operand::Bytes(b)] => kernels.accumulate(bytes, b),
+            [Operand::Bytes(a), Operand::Bytes(b)] => kernels.combine(bytes, a, b),
+            _ => unreachable!("staging is never the target"),
+        })
+    };
+    if run.location == Location::Work {
+        return each(&target, &[Cut::of(&target), Cut::of(&[staged])], reduce);
+    }
+    let mut old = Pieces::new();
+    finder.find(binding, span, Some(&run.location), from, to, &mut old);
+    each(&target, &[Cut::of(&old), Cut::of(&[staged])], reduce)
 }
 
 /// Runs one segment of a local step.
 pub(crate) fn local(
     plan: &Plan,
     operation: &Operation,
-    run: &Run,
-    cursor: Cursor,
+    run: &Move,
+    at: &Place,
 ) -> Result<(), Revoked> {
-    let span = plan.program.span_at(&run.target, cursor.k);
-    let range = plan.segment(span, cursor.segment);
-    if range.is_empty() {
+    let (from, to) = (at.from, at.to);
+    if from == to {
         return Ok(());
     }
     let finder = plan.finder();
     let binding = &operation.binding;
     let mut target = Pieces::new();
-    finder.find(binding, span, None, range.start, range.end, &mut target);
+    finder.find(binding, run.span(at), None, from, to, &mut target);
     let mut found: SmallVec<[Pieces; 4]> = SmallVec::new();
     for source in &run.sources {
         let mut pieces = Pieces::new();
-        let span = plan.program.span_at(source, cursor.k);
-        finder.find(
-            binding,
-            span,
-            Some(&source.location),
-            range.start,
-            range.end,
-            &mut pieces,
-        );
+        let span = plan.program.span_at(source, at.k);
+        let location = Some(&source.location);
+        finder.find(binding, span, location, from, to, &mut pieces);
         found.push(pieces);
     }
     let cuts: SmallVec<[Cut<'_>; 8]> = found.iter().map(|p| Cut::of(p)).collect();
-    let finish = match run.kind {
-        Kind::Reduce { finish } => finish.then_some(plan.program.size),
-        _ => {
-            return each(&target, &cuts, |target, sources| {
-                if target.addr() == sources[0].addr() {
-                    return Ok(()); // in place
-                }
-                copy(target, sources[0])
-            });
-        }
+    let Kind::Reduce { finish } = run.kind else {
+        return each(&target, &cuts, |target, sources| {
+            if target.addr() == sources[0].addr() {
+                return Ok(()); // in place
+            }
+            copy(target, sources[0])
+        });
     };
+    let finish = finish.then_some(plan.program.size);
     let kernels = plan.kernels.as_ref().ok_or(Revoked::Ended)?;
     each(&target, &cuts, |target, sources| {
         access(target, sources, |bytes, operands| {

@@ -14,7 +14,7 @@ use crate::fifo::Fifo;
 use crate::operation::Operation;
 use crate::pieces::{Binding, Pieces};
 use crate::plan::{Plan, PlanError, Request, Role};
-use crate::state::State;
+use crate::state::{Fault, Plans, State};
 
 /// Name of a submitted operation, counted from 0 in the order of submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,18 +141,20 @@ impl Engine {
         state.operations[slot as usize].start(ticket, plan, binding, workspace);
         state.running += 1;
         let point_to_point = plan.program.collective.is_point_to_point();
+        let operation = &mut state.operations[slot as usize];
         for (index, unit) in plan.units.iter().enumerate() {
-            if unit.role != Role::Local {
+            if unit.role != Role::Local && !operation.units[index].ended {
                 let fifo = &mut state.fifos[unit.fifo as usize];
                 fifo.queue.push_back((slot, index as u32));
-                state.operations[slot as usize].units[index].sequence = if point_to_point {
+                operation.units[index].sequence = if point_to_point {
                     fifo.operations
                 } else {
                     self.sequence
                 };
                 fifo.operations += 1;
             }
-            state.wake(slot, index as u32);
+            operation.units[index].queued = true;
+            state.work.push_back((slot, index as u32));
         }
         if !point_to_point {
             self.sequence += 1;
@@ -194,7 +196,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Memory`] when what landed cannot be applied; [`EngineError::StrayCompletion`].
     pub fn complete(&mut self, port: Port, token: Token) -> Result<(), EngineError> {
-        self.state.complete(&self.plans, token.0 as usize, port)
+        complete(&mut self.state, &self.plans, port, token)
     }
 
     /// An operation that is done, in the order in which they became done.
@@ -212,58 +214,73 @@ impl Engine {
         self.state.steps
     }
 
-    /// Posts, polls and completes until nothing moves.
+    /// Posts, polls and completes until nothing moves by itself. After [`Drive::Progress`] drive again before going to
+    /// sleep: peers may have moved meanwhile.
     ///
     /// # Errors
     /// The first link that broke, or memory that could not be reached. Call [`abandon`](Engine::abandon) when the
     /// group gives up.
     pub fn drive(&mut self, endpoints: &mut [Box<dyn Endpoint>]) -> Result<Drive, EngineError> {
-        let mut moved = Drive::Idle;
+        let mut moved = self.post_all(endpoints)?;
         loop {
-            while let Some(post) = self.next()? {
-                let endpoint = &mut endpoints[post.endpoint];
-                let answer = match post.direction {
-                    Direction::Send => {
-                        endpoint.post_send(post.port, &post.frame, &post.pieces, post.token)
-                    }
-                    Direction::Recv => {
-                        endpoint.post_recv(post.port, &post.frame, &post.pieces, post.token)
-                    }
-                };
-                match answer {
-                    Ok(()) => {
-                        self.posted();
-                        moved = Drive::Progress;
-                    }
-                    Err(PostError::Full) => self.refused(),
-                    Err(PostError::Link(error)) => {
-                        self.state.offered = None;
-                        return Err(error.into());
-                    }
-                }
-            }
-            let mut done = std::mem::take(&mut self.done);
-            done.clear();
-            let mut broken = None;
-            for endpoint in endpoints.iter_mut() {
-                if let Err(error) = endpoint.poll(&mut done) {
-                    broken.get_or_insert(error);
-                }
-            }
-            let progress = !done.is_empty();
-            let mut result = Ok(());
-            for completion in done.drain(..) {
-                result = result.and_then(|()| self.complete(completion.port, completion.token));
-            }
-            self.done = done;
-            result?;
-            if let Some(error) = broken {
-                return Err(error.into());
-            }
-            if !progress {
+            if !self.poll_all(endpoints)? {
                 return Ok(moved);
             }
             moved = Drive::Progress;
+            // What is posted now may complete at once; without a post there is nothing new to ask for.
+            if self.post_all(endpoints)? == Drive::Idle {
+                return Ok(moved);
+            }
+        }
+    }
+
+    /// Posts until there is nothing to post.
+    #[inline]
+    fn post_all(&mut self, endpoints: &mut [Box<dyn Endpoint>]) -> Result<Drive, EngineError> {
+        let mut moved = Drive::Idle;
+        while self.state.next(&self.plans)? {
+            let post = &self.state.post;
+            let endpoint = &mut endpoints[post.endpoint];
+            let answer = match post.direction {
+                Direction::Send => {
+                    endpoint.post_send(post.port, &post.frame, &post.pieces, post.token)
+                }
+                Direction::Recv => {
+                    endpoint.post_recv(post.port, &post.frame, &post.pieces, post.token)
+                }
+            };
+            match answer {
+                Ok(()) => {
+                    self.state.posted(&self.plans);
+                    moved = Drive::Progress;
+                }
+                Err(PostError::Full) => self.state.refused(),
+                Err(PostError::Link(error)) => {
+                    self.state.failed();
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Polls every endpoint once; gives whether anything has completed.
+    #[inline]
+    fn poll_all(&mut self, endpoints: &mut [Box<dyn Endpoint>]) -> Result<bool, EngineError> {
+        self.done.clear();
+        let mut broken = None;
+        for endpoint in endpoints.iter_mut() {
+            if let Err(error) = endpoint.poll(&mut self.done) {
+                broken.get_or_insert(error);
+            }
+        }
+        for completion in &self.done {
+            let (port, token) = (completion.port, completion.token);
+            complete(&mut self.state, &self.plans, port, token)?;
+        }
+        match broken {
+            Some(error) => Err(error.into()),
+            None => Ok(!self.done.is_empty()),
         }
     }
 
@@ -319,5 +336,19 @@ impl Engine {
             operations: 0,
         });
         Ok(fifos.len() as u32 - 1)
+    }
+}
+
+#[inline]
+fn complete(
+    state: &mut State,
+    plans: &Plans,
+    port: Port,
+    token: Token,
+) -> Result<(), EngineError> {
+    match state.complete(plans, token.0 as usize) {
+        Ok(()) => Ok(()),
+        Err(Fault::Memory(revoked)) => Err(revoked.into()),
+        Err(Fault::Stray) => Err(EngineError::StrayCompletion { port }),
     }
 }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use unisono_contract::{Direction, Port};
 use unisono_core::Rank;
-use unisono_program::Cursor;
+
+use crate::moves::Place;
 
 #[derive(Debug)]
 pub(crate) struct Fifo {
@@ -32,16 +33,13 @@ pub(crate) struct Fifo {
     pub(crate) operations: u64,
 }
 
+/// A segment in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) operation: u32,
     pub(crate) unit: u32,
-    pub(crate) lane: u32,
-    pub(crate) cursor: Cursor,
-    /// Elements `from..to` of the message are its segment.
-    pub(crate) from: u64,
-    pub(crate) to: u64,
     pub(crate) via: Via,
+    pub(crate) place: Place,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +54,36 @@ pub(crate) enum Via {
     Skipped,
 }
 
+impl Via {
+    /// Whether the endpoint has it.
+    #[inline]
+    pub(crate) fn is_posted(self) -> bool {
+        matches!(self, Via::Direct | Via::Staged)
+    }
+}
+
 impl Fifo {
     pub(crate) fn is(&self, direction: Direction, peer: Rank, channel: u16) -> bool {
         self.direction == direction && self.peer == peer && self.channel == channel
+    }
+
+    /// Whether this unit of this operation may post now.
+    #[inline]
+    pub(crate) fn admits(&self, operation: u32, unit: u32) -> bool {
+        self.queue.front() == Some(&(operation, unit)) && self.has_room()
+    }
+
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        !self.stalled && self.posted < self.depth
+    }
+
+    /// The oldest entry that the endpoint has.
+    #[inline]
+    pub(crate) fn oldest_posted(&self) -> Option<usize> {
+        match self.outstanding.front() {
+            Some(entry) if entry.via.is_posted() => Some(0),
+            _ => self.outstanding.iter().position(|e| e.via.is_posted()),
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! Where a plan's private memory is: scratch blocks, one segment of staging per receive FIFO, packing space.
 
 use unisono_core::Shape;
-use unisono_program::{Location, Program, Run, Span};
+use unisono_program::{Location, Program, Run};
+
+use crate::moves::elements;
 
 /// Everything starts at a multiple of this: cuts, staging and headers agree on it.
 pub(crate) const ALIGN: u64 = 64;
@@ -70,18 +72,6 @@ impl Layout {
     pub(crate) fn area(&self, index: u64) -> &Area {
         let after = self.areas.partition_point(|a| a.first <= index);
         &self.areas[after - 1]
-    }
-}
-
-/// Elements of the message over `span`.
-pub(crate) fn elements(program: &Program, shape: &Shape, span: Span) -> u64 {
-    if span.len == 0 {
-        0
-    } else if program.is_data(span.first) {
-        shape.span(span.first, span.len)
-    } else {
-        let slot = (span.first - program.data_indices()) as usize;
-        shape.len(program.slots[slot].like)
     }
 }
 

@@ -28,6 +28,8 @@ mod cache;
 mod engine;
 mod fifo;
 mod layout;
+mod look;
+mod moves;
 mod operation;
 mod pieces;
 mod plan;

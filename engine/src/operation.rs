@@ -1,41 +1,66 @@
-//! An operation in flight: a plan, its memory, and a counter per lane.
+//! An operation in flight: a plan, its memory, counters of lanes and places of units.
 
 use unisono_contract::{Piece, Region};
-use unisono_program::{Cursor, Run};
+use unisono_program::ir::next_strand;
 
 use crate::engine::Ticket;
+use crate::moves::{Move, Place};
 use crate::pieces::Binding;
-use crate::plan::Plan;
+use crate::plan::{Plan, Role};
 
 #[derive(Debug, Default)]
 pub(crate) struct Operation {
     pub(crate) ticket: Option<Ticket>,
     pub(crate) binding: Binding,
     pub(crate) workspace: Option<Region>,
-    pub(crate) lanes: Vec<LaneState>,
+    /// Segments done, by lane: what waits look at.
+    pub(crate) done: Vec<u64>,
     pub(crate) units: Vec<UnitState>,
+    /// The place of each lane, where some FIFO has several.
+    pub(crate) strands: Vec<Place>,
     /// Lane segments that are not done.
     pub(crate) left: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LaneState {
-    /// The next segment to post (or to run, in a local lane).
-    pub(crate) cursor: Cursor,
-    /// Segments done: what waits look at.
-    pub(crate) done: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
+/// A unit of an operation: all that a look at it needs.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct UnitState {
+    pub(crate) role: Role,
     /// Queued in the engine's work list.
     pub(crate) queued: bool,
     /// The staging (or packing) segment is taken.
     pub(crate) staging_taken: bool,
+    /// Everything has been posted (or run).
+    pub(crate) ended: bool,
+    /// Several lanes share the FIFO.
+    pub(crate) stranded: bool,
+    /// The engine's FIFO; meaningless for local units.
+    pub(crate) fifo: u32,
     /// Number of the next message on the FIFO, skipped ones included.
     pub(crate) message: u32,
-    /// The operation's place in the FIFO's own sequence (point-to-point counts per FIFO).
+    /// The operation's place in its sequence (point-to-point counts per FIFO).
     pub(crate) sequence: u64,
+    /// The wait it was last found to be held by.
+    pub(crate) held: Unmet,
+    /// The next segment to post (or to run). Meaningless after the end.
+    pub(crate) at: Place,
+}
+
+/// A wait that does not hold yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unmet {
+    /// The lane that is waited for.
+    pub(crate) lane: u32,
+    /// What its counter must reach.
+    pub(crate) until: u64,
+}
+
+impl Unmet {
+    /// No lane has this number.
+    pub(crate) const NOTHING: Unmet = Unmet {
+        lane: u32::MAX,
+        until: 0,
+    };
 }
 
 impl Operation {
@@ -46,23 +71,103 @@ impl Operation {
         binding: Binding,
         workspace: Option<Region>,
     ) {
-        self.lanes.clear();
-        self.lanes
-            .resize(plan.lane_unit.len(), LaneState::default());
+        self.done.clear();
+        self.done.resize(plan.program.lanes.len(), 0);
         self.units.clear();
-        self.units.resize(plan.units.len(), UnitState::default());
+        self.units.extend_from_slice(&plan.start.units);
+        self.strands.clear();
+        self.strands.extend_from_slice(&plan.start.strands);
         self.left = plan.total;
         self.binding = binding;
         self.workspace = workspace;
         self.ticket = Some(ticket);
     }
 
-    /// Whether the waits of segment `segment` of step `k` of `run` hold.
+    /// The first wait of the segment at `place` of `run` that does not hold.
     #[inline]
-    pub(crate) fn ready(&self, run: &Run, k: u64, segment: u64, segments: u64) -> bool {
-        run.waits
+    pub(crate) fn unmet(&self, run: &Move, place: &Place, segments: u64) -> Option<Unmet> {
+        for wait in &run.waits {
+            let until = wait.needs(place.k, place.segment, segments);
+            if self.done[wait.lane as usize] < until {
+                let lane = wait.lane;
+                return Some(Unmet { lane, until });
+            }
+        }
+        None
+    }
+
+    /// Moves a unit on by one segment; false when it has ended.
+    #[inline]
+    pub(crate) fn step_over(&mut self, plan: &Plan, unit: u32) -> bool {
+        let state = &mut self.units[unit as usize];
+        state.message += 1;
+        let more = state.at.advance(plan);
+        state.ended = !more;
+        if state.stranded {
+            return self.change_strand(plan, unit);
+        }
+        more
+    }
+
+    /// Goes to the strand with the next message: what the other end of the FIFO does too.
+    fn change_strand(&mut self, plan: &Plan, unit: u32) -> bool {
+        let state = &mut self.units[unit as usize];
+        self.strands[state.at.lane as usize] = state.at;
+        let next = first_strand(plan, &plan.units[unit as usize].lanes, &self.strands);
+        state.ended = next.is_none();
+        if let Some(place) = next {
+            state.at = place;
+        }
+        next.is_some()
+    }
+}
+
+fn first_strand(plan: &Plan, lanes: &[u32], places: &[Place]) -> Option<Place> {
+    let strands = lanes.iter().enumerate().map(|(i, &lane)| {
+        let start = plan.first_moves[lane as usize];
+        let cursor = places[lane as usize].cursor(start);
+        (i, &plan.program.lanes[lane as usize], cursor)
+    });
+    next_strand(strands, plan.segments).map(|i| places[lanes[i] as usize])
+}
+
+/// What an operation starts from.
+#[derive(Debug, Default)]
+pub(crate) struct Start {
+    units: Vec<UnitState>,
+    strands: Vec<Place>,
+}
+
+impl Start {
+    pub(crate) fn new(plan: &Plan) -> Start {
+        let lanes = 0..plan.program.lanes.len() as u32;
+        let places: Vec<Place> = lanes
+            .map(|lane| Place::start(plan, lane, plan.first_moves[lane as usize]))
+            .collect();
+        let units: Vec<UnitState> = plan
+            .units
             .iter()
-            .all(|w| self.lanes[w.lane as usize].done >= w.needs(k, segment, segments))
+            .map(|unit| {
+                let first = first_strand(plan, &unit.lanes, &places);
+                UnitState {
+                    role: unit.role,
+                    queued: false,
+                    staging_taken: false,
+                    ended: first.is_none(),
+                    stranded: unit.lanes.len() > 1,
+                    fifo: unit.fifo,
+                    message: 0,
+                    sequence: 0,
+                    held: Unmet::NOTHING,
+                    at: first.unwrap_or(places[unit.lanes[0] as usize]),
+                }
+            })
+            .collect();
+        let stranded = units.iter().any(|u| u.stranded);
+        Start {
+            strands: if stranded { places } else { Vec::new() },
+            units,
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use unisono_contract::Piece;
 use unisono_core::{Homes, Shape};
 use unisono_program::{Location, Program, Span};
 
-use crate::layout::{Layout, elements};
+use crate::layout::Layout;
+use crate::moves::elements;
 
 /// A gather list.
 pub(crate) type Pieces = SmallVec<[Piece; 8]>;
@@ -31,6 +32,7 @@ impl Finder<'_> {
     /// Appends the pieces of elements `from..to` of the message over `span`.
     ///
     /// `location` says where a reader finds the blocks; `None` means their work homes, where a writer puts them.
+    #[inline]
     pub(crate) fn find(
         &self,
         binding: &Binding,
@@ -43,6 +45,30 @@ impl Finder<'_> {
         if from >= to {
             return;
         }
+        if span.len == 1 && self.shape.subs() == 1 && span.first < self.shape.blocks() {
+            // The usual message: one block with a home.
+            let home = match location {
+                None | Some(Location::Work) => (self.homes.output(span.first), binding.output),
+                Some(Location::Input) => (self.homes.input(span.first), binding.input),
+                Some(Location::Mixed(_)) => (None, Piece::EMPTY),
+            };
+            if let (Some(row), memory) = home {
+                let base = self.shape.block_start(row) * self.element;
+                return self.push(memory, base, from, to, out);
+            }
+        }
+        self.find_all(binding, span, location, from, to, out);
+    }
+
+    fn find_all(
+        &self,
+        binding: &Binding,
+        span: Span,
+        location: Option<&Location>,
+        from: u64,
+        to: u64,
+        out: &mut Pieces,
+    ) {
         if !self.program.is_data(span.first) {
             let slot = (span.first - self.program.data_indices()) as usize;
             let base = self.layout.slots[slot];
@@ -138,6 +164,7 @@ impl Finder<'_> {
         }
     }
 
+    #[inline]
     fn push(&self, memory: Piece, base: u64, from: u64, to: u64, out: &mut Pieces) {
         let start = (base + from * self.element) as usize;
         let end = (base + to * self.element) as usize;

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smallvec::SmallVec;
 use unisono_contract::{Opening, OutOfMemory, Region};
 use unisono_core::{DType, Homes, Op, Rank, Shape, blocks::segment_range};
-use unisono_program::{Kind, LaneKind, Program, Run, Span};
+use unisono_program::{Kind, LaneKind, Location, Program, Run, Span};
 use unisono_reduce::{Kernels, Unavailable};
 
 use crate::layout::{self, Layout};
-use crate::pieces::Finder;
+use crate::moves::{Move, Place, elements};
+use crate::operation::Start;
+use crate::pieces::{Binding, Finder, Pieces};
 
 /// What a call adds to its program.
 #[derive(Debug, Clone)]
@@ -92,8 +94,11 @@ pub struct Plan {
     pub(crate) opening: Opening,
     pub(crate) check: u32,
     pub(crate) units: Vec<Unit>,
-    /// Per lane: the unit it belongs to, and the units that wait for it.
-    pub(crate) lane_unit: Vec<u32>,
+    /// The runs of all lanes, and the first one of each lane.
+    pub(crate) moves: Vec<Move>,
+    pub(crate) first_moves: Vec<u32>,
+    pub(crate) start: Start,
+    /// Per lane: the units that wait for it.
     pub(crate) dependents: Vec<SmallVec<[u32; 4]>>,
     /// Segments of all steps of all lanes.
     pub(crate) total: u64,
@@ -158,7 +163,15 @@ impl Plan {
             count: request.count,
             plan: fingerprint(&program, segments),
         };
-        Ok(Plan {
+        let first_moves = program.lanes.iter().scan(0, |next, lane| {
+            let first = *next;
+            *next += lane.runs.len() as u32;
+            Some(first)
+        });
+        let mut plan = Plan {
+            moves: Move::all(&program),
+            first_moves: first_moves.collect(),
+            start: Start::default(),
             homes: program.homes(),
             total: program.steps() * segments,
             check: opening.check(),
@@ -169,11 +182,12 @@ impl Plan {
             segments,
             kernels,
             units: plan_units,
-            lane_unit,
             dependents,
             program,
             workspaces: Mutex::default(),
-        })
+        };
+        plan.start = Start::new(&plan);
+        Ok(plan)
     }
 
     /// The program.
@@ -196,6 +210,7 @@ impl Plan {
         &self.opening
     }
 
+    #[inline]
     pub(crate) fn finder(&self) -> Finder<'_> {
         Finder {
             program: &self.program,
@@ -206,10 +221,35 @@ impl Plan {
         }
     }
 
-    /// The elements of segment `segment` of the message over `span`.
+    /// What a place of a lane is part of.
     #[inline]
-    pub(crate) fn segment(&self, span: Span, segment: u64) -> std::ops::Range<u64> {
-        let elements = layout::elements(&self.program, &self.shape, span);
+    pub(crate) fn run(&self, place: &Place) -> &Move {
+        &self.moves[place.run as usize]
+    }
+
+    /// Appends the pieces of the segment at `at`.
+    #[inline]
+    pub(crate) fn find(
+        &self,
+        binding: &Binding,
+        run: &Move,
+        at: &Place,
+        location: Option<&Location>,
+        out: &mut Pieces,
+    ) {
+        let (span, from, to) = (run.span(at), at.from, at.to);
+        self.finder().find(binding, span, location, from, to, out);
+    }
+
+    /// Elements of the message over `span`.
+    #[inline]
+    pub(crate) fn elements(&self, span: Span) -> u64 {
+        elements(&self.program, &self.shape, span)
+    }
+
+    /// The part of a message of so many elements that segment `segment` is.
+    #[inline]
+    pub(crate) fn segment(&self, elements: u64, segment: u64) -> std::ops::Range<u64> {
         if self.segments == 1 {
             0..elements
         } else {

@@ -125,7 +125,8 @@ impl World {
                 moved |= drive == Drive::Progress;
                 while engine.finished().is_some() {}
             }
-            moved |= self.net.bytes() != std::mem::replace(&mut bytes, self.net.bytes());
+            let now = self.net.bytes();
+            moved |= now != std::mem::replace(&mut bytes, now);
             idle = if moved { 0 } else { idle + 1 };
             if idle > 1000 {
                 return Err(self.stuck());

@@ -71,7 +71,7 @@ impl Context {
         }
     }
 
-    /// The same call with another root. For point-to-point see [`with_peers`](Context::with_peers).
+    /// The same call with another root.
     #[must_use]
     pub fn with_root(mut self, root: Rank) -> Context {
         self.root = root;

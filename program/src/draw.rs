@@ -1,8 +1,9 @@
 //! The space-time picture of a program set, as SVG.
 //!
 //! Ranks from top to bottom, slots from left to right. Each message is an arrow from the slot in which it is sent to
-//! where it is taken; its colour is its block. A slot is the time of one message: the picture shows the schedule that
-//! the waits of the programs allow when every message takes one slot and nothing else takes time.
+//! where it is taken; its colour is its block (its sender, where there is but one block). A slot is the time of one
+//! message: the picture shows the schedule that the waits of the programs allow when every message takes one slot and
+//! nothing else takes time.
 //!
 //! ```
 //! # use unisono_core::Collective;

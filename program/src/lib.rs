@@ -1,6 +1,6 @@
 //! Collective programs: what one rank does, said once.
 //!
-//! An [`Algorithm`] writes the loop of its paper into an [`Emit`]; [`build`] turns it into a [`Program`]: a few lanes of
+//! An [`Algorithm`] writes the loop of its paper into an [`Emit`]; [`build()`] turns it into a [`Program`]: a few lanes of
 //! rolled steps with the waits that really are needed. The same program is verified, drawn, priced and executed.
 //!
 //! ```

@@ -125,7 +125,7 @@ pub trait Model {
     /// Whether calls must come in the order of their `ready` times.
     ///
     /// Needed only where lanes compete for something in order of arrival (a link shared by two channels, a core shared by
-    /// all lanes); several times slower.
+    /// all lanes); about ten times slower.
     fn in_time_order(&self) -> bool {
         false
     }
@@ -149,7 +149,7 @@ pub struct Outcome<T> {
 /// waits hold. Strands of one FIFO are merged as by [`next_strand`](crate::ir::next_strand) on both ends.
 ///
 /// Times are exact for any order of execution unless the model itself depends on the order of calls. Within a lane they
-/// never decrease. With a window, a send is ready no earlier than the receive that made room for it was complete.
+/// never decrease. Where a FIFO has several strands, a message is ready no earlier than the one before it was. With a window, a send is ready no earlier than the receive that made room for it was complete.
 ///
 /// # Errors
 /// [`Stuck`]: some lanes cannot proceed, or messages are left that nobody receives.

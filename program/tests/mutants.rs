@@ -105,7 +105,12 @@ fn every_mutant_of_a_linear_reduction_fails() {
 #[test]
 fn of_a_chain_and_a_direct_exchange_only_a_second_copy_survives() {
     for p in 2..=5 {
-        for (local, copies) in [(CHAIN, 1), (WAVES, 1), (DIRECT, p as usize)] {
+        for (local, copies) in [
+            (CHAIN, 1),
+            (WAVES, 1),
+            (INTERLEAVED, 1),
+            (DIRECT, p as usize),
+        ] {
             let (_, survivors) = survivors(&local.programs(p));
             assert_eq!(
                 survivors,
@@ -126,7 +131,7 @@ fn of_circulant_and_recursive_doubling_only_implied_waits_survive() {
             "{p}: {survivors:?}"
         );
         assert!(
-            survivors.values().sum::<usize>() * 20 < all,
+            survivors.values().sum::<usize>() * 10 < all,
             "{p}: {survivors:?} of {all}"
         );
     }
@@ -166,13 +171,15 @@ fn a_refused_missing_wait_gives_a_wrong_sum_for_some_order_of_events() {
         CIRCULANT.programs(4),
         HALVING.programs(4),
     ] {
+        let mut refused = 0;
         for mutant in mutants(&programs) {
-            if let Err(Flaw::Race { .. }) = verify(&mutant.programs)
-                && matches!(mutant.change, Change::DropWait(_) | Change::WeakenWait(_))
+            if matches!(mutant.change, Change::DropWait(_))
+                && let Err(Flaw::Race { .. }) = verify(&mutant.programs)
             {
-                let wrong = attack(&mutant.programs, 4000);
-                println!("{} {wrong:?} {mutant}", programs[0].algorithm);
+                refused += 1;
+                assert_ne!(attack(&mutant.programs, 400), None, "{mutant}");
             }
         }
+        assert!(refused > 0);
     }
 }

@@ -94,7 +94,9 @@ fn program(
     build(&Loop(name, blocks, emit), cx).unwrap()
 }
 
-fn all() -> [(&'static str, Collective, fn(&Context, &mut dyn Emit)); 4] {
+type EmitFn = fn(&Context, &mut dyn Emit);
+
+fn all() -> [(&'static str, Collective, EmitFn); 4] {
     [
         ("ring", Collective::AllReduce, ring),
         ("one-shot", Collective::AllReduce, one_shot),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use local::*;
 use unisono_core::Collective;
 use unisono_program::verify::{Flaw, Share, Spoil, verify};
-use unisono_program::{Emit, LaneKind, Program, block, build_all, scratch};
+use unisono_program::{Emit, LaneKind, Program, block, build_all};
 
 fn proven(local: &Local, p: u32) -> unisono_program::verify::Proof {
     verify(&local.programs(p)).unwrap_or_else(|flaw| panic!("{} at {p}: {flaw}", local.name))
@@ -17,7 +17,15 @@ fn proven(local: &Local, p: u32) -> unisono_program::verify::Proof {
 fn textbook_algorithms_are_proved_at_every_world_size() {
     for p in 1..=17 {
         for local in [
-            RING, ONESHOT, CIRCULANT, CHAIN, WAVES, DIRECT, BARRIER, REDUCE,
+            RING,
+            ONESHOT,
+            CIRCULANT,
+            CHAIN,
+            WAVES,
+            INTERLEAVED,
+            DIRECT,
+            BARRIER,
+            REDUCE,
         ] {
             proven(&local, p);
         }
@@ -26,6 +34,37 @@ fn textbook_algorithms_are_proved_at_every_world_size() {
             proven(&HALVING, p);
         }
     }
+}
+
+#[test]
+fn channels_and_rings_in_another_order_are_proved_too() {
+    let order = unisono_core::RingOrder::from_order(vec![0, 3, 1, 4, 2]);
+    let params = unisono_program::Params::default().with_channels(3);
+    for local in [RING, CIRCULANT, ONESHOT] {
+        for average in [false, true] {
+            let cx = local.context(5).with_params(params).with_average(average);
+            let proof = verify(&build_all(&local, &cx.with_ring(order.clone())).unwrap()).unwrap();
+            assert_eq!(proof.sent, proven(&local, 5).sent);
+        }
+    }
+}
+
+#[test]
+fn strands_of_one_fifo_are_merged_alike_on_both_ends() {
+    let programs = INTERLEAVED.programs(3);
+    assert_eq!(programs[1].lanes.iter().filter(|l| l.steps > 0).count(), 4);
+    // One end swaps the two: at one segment per step the order is the same, at two it is not.
+    let mut one_sided = programs;
+    let lanes = &mut Arc::make_mut(&mut one_sided[2]).lanes;
+    for (lane, stage) in lanes.iter_mut().zip([7, 9]) {
+        lane.runs[0].stage.as_mut().unwrap().0.offset = stage;
+    }
+    let flaw = verify(&one_sided).unwrap_err();
+    assert!(
+        flaw.to_string()
+            .contains("depends on the number of segments"),
+        "{flaw}"
+    );
 }
 
 #[test]
@@ -248,45 +287,6 @@ fn steps_in_a_circle_are_named() {
     };
     let ranks: std::collections::BTreeSet<_> = places.iter().map(|p| p.rank).collect();
     assert_eq!((places.len(), ranks.len()), (4, 2));
-}
-
-#[test]
-fn a_program_that_needs_more_than_one_segment_of_room_is_refused_with_the_cure() {
-    // Rank 1 wants block 0 from 2 before it takes block 0 from 0; 2 waits for 0, which has sent 1 another message.
-    let flaw = flaw(Collective::AllReduce, 3, |cx, b| match cx.rank() {
-        0 => {
-            b.send(1, block(0));
-            b.send(1, block(1));
-            b.recv(2, block(1));
-            b.send(2, block(1));
-            b.send(2, block(0));
-        }
-        1 => {
-            b.recv(2, block(0));
-            b.recv_reduce(0, block(0));
-            b.recv(0, block(1));
-        }
-        _ => {
-            b.send(0, block(1));
-            b.recv(0, block(1));
-            b.recv_reduce(0, block(0));
-            b.send(1, block(0));
-        }
-    });
-    let Flaw::Stuck {
-        needs_room: true,
-        segments: 1,
-        place: Some(place),
-        ..
-    } = &flaw
-    else {
-        panic!("{flaw}")
-    };
-    assert_eq!(place.rank, 1);
-    assert!(
-        flaw.to_string().contains("cure: receive into scratch"),
-        "{flaw}"
-    );
 }
 
 #[test]

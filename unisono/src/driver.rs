@@ -30,8 +30,6 @@ pub(crate) struct Shared {
     pub(crate) event: Event,
     /// Somebody who must not block found `core` taken.
     contended: AtomicBool,
-    /// A wake-up for the deadline of some asynchronous call is on its way.
-    armed: AtomicBool,
 }
 
 /// Rounds that an asynchronous poll makes before it parks: a neighbour is often just about to answer.
@@ -54,7 +52,6 @@ impl Shared {
             role: Mutex::new(host),
             event: Event::new(),
             contended: AtomicBool::new(false),
-            armed: AtomicBool::new(false),
         }
     }
 
@@ -175,12 +172,13 @@ impl Shared {
         }
     }
 
-    /// Moves what can be moved now, for asynchronous callers. Never blocks.
+    /// Moves what can be moved now, for asynchronous callers. Never blocks. `deadline`: the present, and when to look
+    /// again at the latest; `None` while somebody else drives.
     pub(crate) fn poll(
         &self,
         tickets: &[Ticket],
         waker: &Waker,
-        timeout: Duration,
+        deadline: Option<(Time, Time)>,
     ) -> Poll<Result<(), Error>> {
         let Some(mut core) = self.try_lock(waker) else {
             return Poll::Pending;
@@ -202,12 +200,10 @@ impl Shared {
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
+        let alarm = deadline.and_then(|(now, deadline)| core.arm(now, deadline));
         drop(core);
-        if let Some(longest) = set.longest_sleep() {
-            self.control.wake_after(longest, &self.event);
-        }
-        if !self.armed.swap(true, Ordering::AcqRel) {
-            self.control.wake_after(timeout, &self.event);
+        for delay in set.longest_sleep().into_iter().chain(alarm) {
+            self.control.wake_after(delay, &self.event);
         }
         Poll::Pending
     }
@@ -233,11 +229,6 @@ impl Shared {
     /// An operation was not done in time: the group is over.
     pub(crate) fn expire(&self, timeout: Duration) {
         self.lock().fail_deadline(self, timeout);
-    }
-
-    /// A deadline was looked at: the next asynchronous caller that sleeps asks for a wake-up of its own.
-    pub(crate) fn disarm(&self) {
-        self.armed.store(false, Ordering::Release);
     }
 
     /// The group's clock; `None` while somebody else drives (who then minds the time).

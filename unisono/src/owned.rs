@@ -292,18 +292,11 @@ impl<R> Handle<R> {
         }
     }
 
-    /// Whether the deadline has passed; the first look sets it.
-    fn is_late(&mut self) -> bool {
-        let Some(now) = self.group.shared.now() else {
-            return false; // somebody else drives, and minds the time
-        };
+    /// The present and the deadline, which the first look sets; `None` while somebody else drives.
+    fn deadline(&mut self) -> Option<(Time, Time)> {
+        let now = self.group.shared.now()?;
         let timeout = self.group.timeout;
-        match self.deadline {
-            None => self.deadline = Some(now + timeout),
-            Some(deadline) if now >= deadline => return true,
-            Some(_) => {}
-        }
-        false
+        Some((now, *self.deadline.get_or_insert(now + timeout)))
     }
 }
 
@@ -322,11 +315,11 @@ impl<R> Future for Handle<R> {
                 return Poll::Ready(this.collect(Err(error)));
             }
         };
-        let timeout = this.group.timeout;
-        if this.is_late() {
-            this.group.shared.expire(timeout);
+        let deadline = this.deadline();
+        if deadline.is_some_and(|(now, deadline)| now >= deadline) {
+            this.group.shared.expire(this.group.timeout);
         }
-        match this.group.shared.poll(&[ticket], cx.waker(), timeout) {
+        match this.group.shared.poll(&[ticket], cx.waker(), deadline) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(result) => Poll::Ready(this.collect(result)),
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use unisono_contract::{Drain, Endpoint, Field, LinkCause, Piece, Ready, WaitSet};
+use unisono_contract::{Drain, Endpoint, Field, LinkCause, Piece, Ready, Time, WaitSet};
 use unisono_control::{Cause, Kind, Operation};
 use unisono_core::{Collective, DType, Op, Rank};
 use unisono_engine::{Drive, Engine, EngineError, Ticket};
@@ -22,6 +22,8 @@ pub(crate) struct Core {
     orphans: Vec<(Ticket, Box<dyn Keep>)>,
     failed: Option<Error>,
     closed: bool,
+    /// When the alarm that is set for asynchronous callers goes off.
+    alarm: Option<Time>,
 }
 
 /// Something that is kept until an operation is done.
@@ -86,6 +88,7 @@ impl Core {
             orphans: Vec::new(),
             failed: None,
             closed: false,
+            alarm: None,
         }
     }
 
@@ -169,6 +172,15 @@ impl Core {
         if self.failed.is_none() && !self.pending.is_done(ticket) {
             self.orphans.push((ticket, memory));
         }
+    }
+
+    /// How long until `deadline`, unless an alarm that goes off before it is set already.
+    pub(crate) fn arm(&mut self, now: Time, deadline: Time) -> Option<Duration> {
+        if self.alarm.is_some_and(|alarm| alarm > now && alarm <= deadline) {
+            return None;
+        }
+        self.alarm = Some(deadline);
+        Some(deadline.since(now))
     }
 
     /// Takes no further operations; gives those under way.

@@ -138,7 +138,11 @@ pub fn choose(registry: &Registry, ask: &Ask<'_>) -> Result<Choice, SelectError>
         match algorithm.supports(cx) {
             Ok(()) => {
                 let reason = if reasons.is_empty() {
-                    format!("first choice for {} bytes on {} ranks", ask.bytes, cx.size())
+                    format!(
+                        "first choice for {} bytes on {} ranks",
+                        ask.bytes,
+                        cx.size()
+                    )
                 } else {
                     format!("the best that this call allows{}", list(&reasons))
                 };
@@ -181,7 +185,13 @@ fn preferences(cx: &Context, bytes: u64) -> &'static [&'static str] {
         }
         C::AllReduce if small => &["butterfly-doubling", "tree", "tree-centre"],
         C::AllReduce if few => &["mesh-twoshot", "ring", "tree", "tree-centre"],
-        C::AllReduce => &["butterfly-circulant", "ring", "mesh-twoshot", "tree", "tree-centre"],
+        C::AllReduce => &[
+            "butterfly-circulant",
+            "ring",
+            "mesh-twoshot",
+            "tree",
+            "tree-centre",
+        ],
         C::ReduceScatter if few => &["mesh-oneshot", "mesh-twoshot", "ring", "tree-centre"],
         C::ReduceScatter if small => {
             &["butterfly-circulant", "mesh-twoshot", "ring", "tree-centre"]

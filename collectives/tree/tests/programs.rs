@@ -69,7 +69,13 @@ fn shape(name: &str, p: Rank) -> Arc<Topology> {
     let links: Vec<(Rank, Rank)> = match name {
         "line" => (1..p).map(|r| (r - 1, r)).collect(),
         "shuffled line" => {
-            let at = |i: Rank| if i % 2 == 0 { i / 2 } else { p - 1 - i / 2 };
+            let at = |i: Rank| {
+                if i.is_multiple_of(2) {
+                    i / 2
+                } else {
+                    p - 1 - i / 2
+                }
+            };
             (1..p).map(|i| (at(i - 1), at(i))).collect()
         }
         "star" => (0..p).filter(|&r| r != p / 2).map(|r| (p / 2, r)).collect(),

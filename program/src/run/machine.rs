@@ -167,6 +167,12 @@ impl<'a, M: Model> Machine<'a, M> {
     }
 
     pub(super) fn run(mut self) -> Result<Outcome<M::Time>, Stuck> {
+        self.proceed();
+        self.finish()
+    }
+
+    /// Runs until nobody can proceed.
+    fn proceed(&mut self) {
         loop {
             while let Some((actor, not_after)) = self.queue.pop() {
                 let strands = &self.wiring.actors[actor as usize].strands;
@@ -177,10 +183,9 @@ impl<'a, M: Model> Machine<'a, M> {
                 }
             }
             if !self.raise_limits() {
-                break;
+                return;
             }
         }
-        self.finish()
     }
 
     fn here(&self, actor: u32, lane: usize) -> Here<'a> {

@@ -1,5 +1,7 @@
 //! Small programs whose runs can be followed by hand.
 
+mod reference;
+
 use std::sync::Arc;
 
 use unisono_core::Collective;
@@ -8,7 +10,7 @@ use super::{At, Blocked, Model, Options, Outcome, Stuck, run};
 use crate::{Algorithm, Context, Emit, Program, Unsupported, block, build_all};
 
 /// A closure as an algorithm.
-struct Of<F>(F);
+pub(super) struct Of<F>(pub(super) F);
 
 impl<F: Fn(&Context, &mut dyn Emit) + Send + Sync> Algorithm for Of<F> {
     fn name(&self) -> &str {
@@ -26,7 +28,7 @@ fn programs(p: u32, emit: impl Fn(&Context, &mut dyn Emit) + Send + Sync) -> Vec
     build_all(&Of(emit), &Context::full(Collective::AllReduce, 0, p)).unwrap()
 }
 
-fn ring(cx: &Context, b: &mut dyn Emit) {
+pub(super) fn ring(cx: &Context, b: &mut dyn Emit) {
     let (ring, p) = (cx.ring(), i64::from(cx.size()));
     let (me, left, right) = (ring.position(), ring.left(), ring.right());
     for k in 0..p - 1 {
@@ -40,7 +42,7 @@ fn ring(cx: &Context, b: &mut dyn Emit) {
 }
 
 /// Every message takes one unit; sends and receives cost nothing else.
-struct Rounds;
+pub(super) struct Rounds;
 
 impl Model for Rounds {
     type Time = u64;

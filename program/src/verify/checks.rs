@@ -3,6 +3,7 @@
 //! Everything later relies on it: after [`check`] spans are in bounds, waits name steps that exist, operands of local
 //! steps fit each other.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use unisono_core::Rank;
@@ -83,14 +84,17 @@ fn program(p: &Program) -> Result<(), Flaw> {
             "the list of blocks without a home names blocks that do not exist",
         );
     }
+    let mut strands: HashMap<LaneKind, usize> = HashMap::new();
+    p.lanes
+        .iter()
+        .for_each(|l| *strands.entry(l.kind).or_default() += 1);
     for (i, lane) in p.lanes.iter().enumerate() {
         let i = i as u32;
         if let LaneKind::Send { peer, .. } | LaneKind::Recv { peer, .. } = lane.kind {
             if peer >= p.size || peer == p.rank {
                 return lane_flaw(i, "its peer is not another rank of this world");
             }
-            let strands = p.lanes.iter().filter(|l| l.kind == lane.kind).count();
-            if strands > 1 && lane.runs.iter().any(|r| r.stage.is_none()) {
+            if strands[&lane.kind] > 1 && lane.runs.iter().any(|r| r.stage.is_none()) {
                 return lane_flaw(
                     i,
                     "shares its FIFO with another lane, but has steps without a stage",

@@ -8,7 +8,7 @@
 //! Segments need no numbers. In a lane, "through segment s of step j" comes before "all of step j", which comes before
 //! "through segment s of step j + 1": knowledge of a lane is one number, `2j + 1` or `2j + 2`. Two steps over the same
 //! span meet in the same segment, so the first kind will do; over different spans a segment of one may meet any segment
-//! of the other.
+//! of the other. (Where one span ends the other, evenly cut segments would still come in time, but cuts are rounded.)
 
 use std::collections::{HashSet, VecDeque};
 

@@ -1,7 +1,8 @@
 //! A second opinion: programs executed on numbers, in random order, as an engine could.
 //!
 //! Shares no code with `verify` but the program's own arithmetic. A posted send reads its memory as late as the dice
-//! say; a receive is applied when its message is there and its waits hold. Wrong waits show as wrong sums for some seed.
+//! say, and wants it unchanged until it is complete; a receive is applied when its message is there and its waits hold.
+//! Wrong waits show as wrong sums for some seed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -37,10 +38,15 @@ struct Machine<'a> {
     /// Per rank and index: contents of the input, and of the work vector (in place: of both).
     input: Vec<Vec<Vec<u64>>>,
     work: Vec<Vec<Vec<u64>>>,
-    /// Per rank and lane: next to post, next to complete, segments completed.
+    /// Per rank and lane: next to post, next to leave for its FIFO, next to complete, segments completed.
     posted: Vec<Vec<Cursor>>,
+    gone: Vec<Vec<Cursor>>,
     completed: Vec<Vec<Cursor>>,
     done: Vec<Vec<u64>>,
+    /// Per rank and lane: what left but is not complete.
+    sent: Vec<Vec<VecDeque<Vec<u64>>>>,
+    /// A send whose memory changed before it was complete.
+    touched: Option<End>,
     in_flight: HashMap<Fifo, VecDeque<Vec<u64>>>,
     dice: u64,
 }
@@ -61,6 +67,22 @@ fn finish(value: u64) -> u64 {
 
 /// Executes the programs on vectors (or rows) of `count` elements and checks all outputs.
 pub(crate) fn execute(programs: &[Arc<Program>], count: u64, way: Way) -> End {
+    machine(programs, count, way).run()
+}
+
+/// What each rank's work vector holds in the end, by index and element; `None` if the programs hang or a send's memory
+/// was touched.
+pub(crate) fn contents(
+    programs: &[Arc<Program>],
+    count: u64,
+    way: Way,
+) -> Option<Vec<Vec<Vec<u64>>>> {
+    let mut machine = machine(programs, count, way);
+    let end = machine.run();
+    (end != End::Hang && machine.touched.is_none()).then_some(machine.work)
+}
+
+fn machine(programs: &[Arc<Program>], count: u64, way: Way) -> Machine<'_> {
     let first = &programs[0];
     let shape = Shape::new(first.collective, count, first.blocks, first.subs);
     let garbage = 0xdead;
@@ -86,7 +108,7 @@ pub(crate) fn execute(programs: &[Arc<Program>], count: u64, way: Way) -> End {
         .iter()
         .map(|p| vec![Cursor::default(); p.lanes.len()])
         .collect();
-    let mut machine = Machine {
+    Machine {
         programs,
         shape,
         way,
@@ -99,12 +121,17 @@ pub(crate) fn execute(programs: &[Arc<Program>], count: u64, way: Way) -> End {
             .map(|p| memory(p, &|i, e| both(p, i, e)))
             .collect(),
         posted: cursors.clone(),
+        gone: cursors.clone(),
+        sent: cursors
+            .iter()
+            .map(|c| vec![VecDeque::new(); c.len()])
+            .collect(),
         completed: cursors,
         done: programs.iter().map(|p| vec![0; p.lanes.len()]).collect(),
+        touched: None,
         in_flight: HashMap::new(),
         dice: mix(way.seed),
-    };
-    machine.run()
+    }
 }
 
 impl Machine<'_> {
@@ -113,12 +140,22 @@ impl Machine<'_> {
         for (r, p) in self.programs.iter().enumerate() {
             lanes.extend((0..p.lanes.len()).map(|l| (r, l)));
         }
+        if lanes.is_empty() {
+            return self.check();
+        }
+        // One lane (every other time: only the completion of what it sends) is slower than all others.
+        let slow = lanes[self.dice as usize % lanes.len()];
+        let posts = self.dice >> 32 & 1 == 1;
         loop {
             // From a random lane on, the first that can do something does it.
             self.dice = mix(self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15));
-            let start = self.dice as usize % lanes.len().max(1);
-            let order = lanes[start..].iter().chain(&lanes[..start]);
-            if !order.clone().any(|&(r, l)| self.act(r, l)) {
+            let start = self.dice as usize % lanes.len();
+            let mut order = lanes[start..].iter().chain(&lanes[..start]);
+            let quick = order.any(|&(r, l)| match (r, l) == slow {
+                true => posts && self.act(r, l, false),
+                false => self.act(r, l, true),
+            });
+            if !quick && !self.act(slow.0, slow.1, true) {
                 break;
             }
         }
@@ -130,7 +167,7 @@ impl Machine<'_> {
         if !lanes.iter().all(ended) || self.in_flight.values().any(|q| !q.is_empty()) {
             return End::Hang;
         }
-        self.check()
+        self.touched.unwrap_or_else(|| self.check())
     }
 
     /// Whether the waits of the segment at `cursor` hold.
@@ -150,7 +187,8 @@ impl Machine<'_> {
         ) == Some(l)
     }
 
-    fn act(&mut self, r: usize, l: usize) -> bool {
+    /// Lets a lane do one thing; a send is completed only if it `may_complete`.
+    fn act(&mut self, r: usize, l: usize, may_complete: bool) -> bool {
         let programs = self.programs;
         let lane = &programs[r].lanes[l];
         let at = self.completed[r][l];
@@ -164,19 +202,32 @@ impl Machine<'_> {
                     self.posted[r][l].advance(lane, self.way.segments);
                     return true;
                 }
-                if at == post || !self.turn(r, l, &self.completed[r]) {
+                let gone = self.gone[r][l];
+                if gone != post && self.turn(r, l, &self.gone[r]) {
+                    let fifo = (r as u32, peer, channel);
+                    let there = self.in_flight.get(&fifo).map_or(0, VecDeque::len);
+                    let room =
+                        there < self.way.room.max(1) && (self.way.room > 0 || self.expected(fifo));
+                    if let (Some(run), true) = (gone.at(lane), room) {
+                        let message = self.gather(r, &run.target, gone);
+                        self.sent[r][l].push_back(message.clone());
+                        self.in_flight.entry(fifo).or_default().push_back(message);
+                        self.gone[r][l].advance(lane, self.way.segments);
+                        return true;
+                    }
+                }
+                if !may_complete {
                     return false;
                 }
-                let fifo = (r as u32, peer, channel);
-                let full =
-                    self.in_flight.get(&fifo).map_or(0, VecDeque::len) >= self.way.room.max(1);
-                if full || (self.way.room == 0 && !self.expected(fifo)) {
+                let (Some(run), Some(message)) = (at.at(lane), self.sent[r][l].pop_front()) else {
                     return false;
+                };
+                if self.gather(r, &run.target, at) != message {
+                    let (rank, index) = (r as u32, run.target.span.first);
+                    self.touched.get_or_insert(End::Wrong { rank, index });
                 }
-                let Some(run) = at.at(lane) else { return false };
-                let message = self.gather(r, &run.target, at);
-                self.in_flight.entry(fifo).or_default().push_back(message);
             }
+            LaneKind::Recv { .. } | LaneKind::Local { .. } if !may_complete => return false,
             LaneKind::Recv { peer, channel } => {
                 let Some(run) = at.at(lane) else { return false };
                 let there = self

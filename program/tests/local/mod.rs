@@ -191,6 +191,30 @@ pub(crate) const WAVES: Local = Local {
     },
 };
 
+/// Two broadcasts from rank 0 over one chain, the second one slot behind the first: two strands per FIFO.
+pub(crate) const INTERLEAVED: Local = Local {
+    name: "interleaved",
+    collective: Collective::Broadcast,
+    blocks: |_| 2,
+    emit: |cx, b| {
+        let (me, p) = (cx.me(), i64::from(cx.size()));
+        for wave in 0..2 {
+            let stage = |hop: i64| Stage {
+                hops: 0,
+                offset: hop + wave,
+            };
+            b.stage(stage(me - 1));
+            if me > 0 {
+                b.recv((me - 1) as u32, block(wave));
+            }
+            b.stage(stage(me));
+            if me + 1 < p {
+                b.send((me + 1) as u32, block(wave));
+            }
+        }
+    },
+};
+
 pub(crate) const DIRECT: Local = Local {
     name: "direct",
     collective: Collective::AllToAll,

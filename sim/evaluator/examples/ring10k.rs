@@ -1,12 +1,13 @@
 //! Prices ring all_reduce among ten thousand ranks (or as many as the first argument says): time and peak memory.
 //!
-//! `cargo run --release -p unisono-evaluator --example ring10k [ranks [elements]]`
+//! `cargo run --release -p unisono-evaluator --example ring10k [ranks [elements [uneven | cores]]]`: with `uneven`, every
+//! link has its own speed and latency; with `cores`, messages cost their ranks time too.
 
 use std::error::Error;
 use std::time::Instant;
 
 use unisono_core::{Collective, DType};
-use unisono_evaluator::{Call, Links, evaluate};
+use unisono_evaluator::{Call, LinkCost, Links, evaluate};
 use unisono_program::{Algorithm, Context, Emit, Symmetry, Unsupported, block, build_all};
 
 struct Ring;
@@ -47,7 +48,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("built in {:.2?}, {} KiB at peak", start.elapsed(), peak());
 
     let start = Instant::now();
-    let links = Links::uniform(5_000, 10_000_000_000);
+    let mut links = Links::uniform(5_000, 10_000_000_000);
+    match arguments.next().as_deref() {
+        None => {}
+        Some("uneven") => {
+            for from in 0..ranks {
+                let vary = |n: u64| u64::from(from).wrapping_mul(0x9E37_79B9) % n;
+                let cost = LinkCost {
+                    alpha_ns: 1_000 + vary(9_001),
+                    beta: 1_000_000_000 * (1 + vary(13)),
+                };
+                links = links.with_link(from, (from + 1) % ranks, cost);
+            }
+        }
+        Some("cores") => links = links.with_overhead_ns(500).with_reduce_rate(20_000_000_000),
+        Some(other) => return Err(format!("`{other}` is neither `uneven` nor `cores`").into()),
+    }
     let report = evaluate(&programs, &Call::new(count, DType::F32), &links)?;
     let elapsed = start.elapsed();
     println!(

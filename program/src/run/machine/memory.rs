@@ -99,3 +99,74 @@ fn next_awaited(lane: &Lane, cursor: Cursor, awaited: u32, segments: u64) -> u64
     }
     u64::MAX
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use unisono_core::Collective;
+
+    use super::super::super::tests::{Of, Rounds, ring};
+    use super::super::super::{At, Model, Options};
+    use super::super::Machine;
+    use crate::{Context, build_all};
+
+    /// The most completion times that any lane had room for, and the most messages that any FIFO had.
+    fn peak<M: Model>(cx: &Context, segments: u64, model: &mut M) -> (usize, usize) {
+        let programs: Vec<Arc<_>> = build_all(&Of(ring), cx).unwrap();
+        let options = Options {
+            segments,
+            window: None,
+        };
+        let mut machine = Machine::new(&programs, options, model).unwrap();
+        machine.proceed();
+        let histories = machine.lanes.iter().map(|l| l.history.capacity());
+        let fifos = machine.fifos.iter().map(|f| f.queue.capacity());
+        let peak = (histories.max().unwrap(), fifos.max().unwrap());
+        machine.finish().unwrap();
+        peak
+    }
+
+    fn world(p: u32) -> Context {
+        Context::full(Collective::AllReduce, 0, p)
+    }
+
+    /// Rounds in which rank 3 sends ten times slower.
+    struct Uneven;
+
+    impl Model for Uneven {
+        type Time = u64;
+        type Message = u64;
+        fn send(&mut self, at: &At<'_>, ready: u64) -> (u64, u64) {
+            let done = ready + if at.rank == 3 { 10 } else { 1 };
+            (done, done + 1)
+        }
+        fn recv(&mut self, _: &At<'_>, arrival: u64, ready: u64) -> u64 {
+            arrival.max(ready)
+        }
+        fn local(&mut self, _: &At<'_>, ready: u64) -> u64 {
+            ready
+        }
+    }
+
+    #[test]
+    fn a_ring_remembers_and_queues_no_more_however_long_it_is() {
+        // Without forgetting, each lane would keep p - 1 steps for receives that wait for sends a turn ago.
+        for (p, segments) in [(8, 4), (200, 1), (40, 100)] {
+            let (history, fifo) = peak(&world(p), segments, &mut Rounds);
+            let few = 64.max(4 * segments as usize);
+            assert!(
+                history <= few && fifo <= 64,
+                "{p} {segments}: {history} {fifo}"
+            );
+        }
+        let (_, fifo) = peak(&world(100), 10, &mut Uneven);
+        assert!(fifo <= 64, "{fifo}");
+    }
+    #[test]
+    fn what_nobody_waits_for_is_forgotten_though_the_waiter_stands_still() {
+        // The lane that divides has done nothing before the receives of the second half; it waits for each of those.
+        let (history, _) = peak(&world(300).with_average(true), 1, &mut Rounds);
+        assert!(history <= 64, "{history}");
+    }
+}

@@ -26,6 +26,7 @@ struct Entered {
 }
 
 impl Entered {
+    #[inline]
     fn enter(&mut self, piece: &Piece) -> Result<(), Revoked> {
         if !piece.same_lease(&self.last) {
             self.held.extend(piece.enter()?);
@@ -34,6 +35,7 @@ impl Entered {
         Ok(())
     }
 
+    #[inline]
     fn enter_to_write(&mut self, piece: &Piece) -> Result<(), Revoked> {
         if piece.is_read_only() {
             return Err(Revoked::ReadOnly);

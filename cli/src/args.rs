@@ -1,0 +1,99 @@
+//! The command line: what clap reads, and how its refusals look.
+//!
+//! Each verb has its own arguments in [`bench`], [`verify`] and [`draw`]; [`sizes`], [`ranks`] and [`names`] read the
+//! values that several of them share.
+
+pub(crate) mod bench;
+pub(crate) mod draw;
+pub(crate) mod names;
+pub(crate) mod ranks;
+pub(crate) mod sizes;
+pub(crate) mod verify;
+
+use anyhow::Result;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::exit::Stopped;
+use crate::output::Output;
+
+/// Collectives that do not care how bytes move: measure, prove and draw them.
+///
+/// Exit status: 0 done; 1 refused or failed; 2 wrong usage. The last line on stderr is the cause.
+#[derive(Debug, Parser)]
+#[command(name = "unisono", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  unisono bench                                        all_reduce between four threads, 4 B to 64 MiB, checked
+  unisono bench --op all_gather --bytes 1K..1M --json  one JSON object per size
+  unisono verify --algorithm all --op all --ranks 2..9 prove every algorithm
+  unisono draw --algorithm ring --op all_reduce --ranks 4 -o ring.svg";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run collectives on real data, time them and check the results.
+    Bench(Box<bench::Args>),
+    /// Prove that the programs of algorithms are right, and compare their cost with the least possible.
+    Verify(verify::Args),
+    /// Write the programs of an algorithm as text, or draw them as a picture.
+    Draw(draw::Args),
+}
+
+/// Reads the command line. Help and version are printed here, and end the program.
+///
+/// # Errors
+/// [`Stopped`] with status 2 and the usage; or stdout cannot be written to.
+pub(crate) fn parse() -> Result<Command> {
+    match Cli::try_parse() {
+        Ok(cli) => Ok(cli.command),
+        Err(e) => refuse(&e),
+    }
+}
+
+fn refuse(error: &clap::Error) -> Result<Command> {
+    let text = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let mut out = Output::stdout();
+            out.text(text)?;
+            out.flush()?;
+            // A reader that has gone is no failure either way; this ends with status 0 through the same door.
+            Err(crate::output::Closed.into())
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(Stopped::usage(format!("say what to do: {}", verbs()), text).into())
+        }
+        kind => {
+            // Clap says the cause first and how to call the program after it; here the cause comes last.
+            let (cause, usage) = text.split_once("\n\n").unwrap_or((&text, ""));
+            let cause = cause.trim_start_matches("error: ");
+            let cause = match kind {
+                ErrorKind::InvalidSubcommand => format!("{cause}; known: {}", verbs()),
+                _ => cause.to_owned(),
+            };
+            Err(Stopped::usage(cause, usage).into())
+        }
+    }
+}
+
+fn verbs() -> String {
+    let cli = Cli::command();
+    let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

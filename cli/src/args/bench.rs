@@ -1,0 +1,3 @@
+//! bench args placeholder
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
