@@ -1,15 +1,24 @@
-//! What the benchmarks share: medians of interleaved rounds, printed as a table.
+//! What the benchmarks share: times of interleaved rounds.
 #![forbid(unsafe_code)]
 
 use std::time::{Duration, Instant};
 
-/// Runs every case once per round, in turn, and gives the median time of each.
+/// Time per unit of a case, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// The middle of all rounds.
+    pub median: f64,
+    /// The fastest round: the least disturbed one.
+    pub best: f64,
+}
+
+/// Runs every case once per round, in turn, and gives the time per unit of each.
 ///
 /// Interleaving lets all cases see the same minutes of a noisy machine.
 pub fn interleaved<'a>(
     rounds: usize,
     cases: &mut [(&'a str, Box<dyn FnMut() -> u64 + 'a>)],
-) -> Vec<(&'a str, f64)> {
+) -> Vec<(&'a str, Times)> {
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
     for round in 0..=rounds {
         for (case, times) in cases.iter_mut().zip(&mut times) {
@@ -24,7 +33,7 @@ pub fn interleaved<'a>(
     cases
         .iter()
         .zip(times)
-        .map(|(case, times)| (case.0, median(times)))
+        .map(|(case, times)| (case.0, summary(times)))
         .collect()
 }
 
@@ -36,4 +45,11 @@ fn per_unit(time: Duration, units: u64) -> f64 {
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn summary(times: Vec<f64>) -> Times {
+    Times {
+        best: times.iter().copied().fold(f64::NAN, f64::min),
+        median: median(times),
+    }
 }
