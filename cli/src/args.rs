@@ -1,6 +1,6 @@
 //! The command line: what clap reads, and how its refusals look.
 //!
-//! Each verb has its own arguments in [`bench`], [`verify`] and [`draw`]; [`sizes`], [`ranks`] and [`names`] read the
+//! Each verb has its own arguments in [`mod@bench`], [`verify`] and [`draw`]; [`sizes`], [`ranks`] and [`names`] read the
 //! values that several of them share.
 
 pub(crate) mod bench;
@@ -34,14 +34,11 @@ Examples:
   unisono verify --algorithm all --op all --ranks 2..9 prove every algorithm
   unisono draw --algorithm ring --op all_reduce --ranks 4 -o ring.svg";
 
-/// What to do.
+/// What to do. The words of the help are with the arguments of each.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run collectives on real data, time them and check the results.
     Bench(Box<bench::Args>),
-    /// Prove that the programs of algorithms are right, and compare their cost with the least possible.
     Verify(verify::Args),
-    /// Write the programs of an algorithm as text, or draw them as a picture.
     Draw(draw::Args),
 }
 

@@ -8,15 +8,7 @@ use unisono_program::Registry;
 /// All built-in algorithms.
 pub(crate) fn algorithms() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| {
-        let mut registry = Registry::new();
-        unisono_ring::register(&mut registry);
-        unisono_mesh::register(&mut registry);
-        unisono_tree::register(&mut registry);
-        unisono_butterfly::register(&mut registry);
-        unisono_dissemination::register(&mut registry);
-        registry
-    })
+    REGISTRY.get_or_init(unisono::registry)
 }
 
 /// `name`, if there is such an algorithm.

@@ -2,7 +2,7 @@
 //!
 //! | verb | file | what it does |
 //! |---|---|---|
-//! | `bench` | [`bench`] | runs collectives on real data, times them, checks every element |
+//! | `bench` | [`mod@bench`] | runs collectives on real data, times them, checks every element |
 //! | `verify` | [`verify`] | proves the programs of algorithms and says what they cost beside the least possible |
 //! | `draw` | [`draw`] | writes programs as text or as a picture |
 //!
