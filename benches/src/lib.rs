@@ -3,6 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+/// A name, and what does some work and gives the number of units (steps, operations) it was.
+pub type Case<'a> = (&'a str, Box<dyn FnMut() -> u64 + 'a>);
+
 /// Time per unit of a case, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
@@ -15,10 +18,7 @@ pub struct Times {
 /// Runs every case once per round, in turn, and gives the time per unit of each.
 ///
 /// Interleaving lets all cases see the same minutes of a noisy machine.
-pub fn interleaved<'a>(
-    rounds: usize,
-    cases: &mut [(&'a str, Box<dyn FnMut() -> u64 + 'a>)],
-) -> Vec<(&'a str, Times)> {
+pub fn interleaved<'a>(rounds: usize, cases: &mut [Case<'a>]) -> Vec<(&'a str, Times)> {
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
     for round in 0..=rounds {
         for (case, times) in cases.iter_mut().zip(&mut times) {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use unisono_contract::memory::{access, copy};
 use unisono_contract::{Operand, Piece, Revoked};
-use unisono_program::{Kind, Location};
+use unisono_program::Kind;
 use unisono_reduce::Operand as Source;
 
 use crate::fifo::Entry;
@@ -19,13 +19,11 @@ pub(crate) fn landed(
     run: &Move,
     entry: &Entry,
 ) -> Result<(), Revoked> {
-    let (span, from, to) = (run.span(&entry.place), entry.place.from, entry.place.to);
-    let bytes = (to - from) * plan.element;
+    let (binding, at) = (&operation.binding, &entry.place);
+    let bytes = (at.to - at.from) * plan.element;
     let staged = staging(plan, operation, entry.unit, bytes as usize);
-    let finder = plan.finder();
-    let binding = &operation.binding;
     let mut target = Pieces::new();
-    finder.find(binding, span, None, from, to, &mut target);
+    plan.find_new(binding, run, at, &mut target);
     if run.kind == Kind::Recv {
         return each(&target, &[Cut::of(&[staged])], |target, sources| {
             copy(target, sources[0])
@@ -39,11 +37,15 @@ pub(crate) fn landed(
             _ => unreachable!("staging is never the target"),
         })
     };
-    if run.location == Location::Work {
-        return each(&target, &[Cut::of(&target), Cut::of(&[staged])], reduce);
-    }
     let mut old = Pieces::new();
-    finder.find(binding, span, Some(&run.location), from, to, &mut old);
+    plan.find_old(binding, run, at, &mut old);
+    if let ([target], [old]) = (&target[..], &old[..])
+        && (target.addr(), target.len()) == (old.addr(), old.len())
+    {
+        // The usual message. Staging has a place of its own, so the two never overlap.
+        let done = target.write(|target| staged.read(|b| kernels.accumulate(target, b)));
+        return done.and_then(|done| done);
+    }
     each(&target, &[Cut::of(&old), Cut::of(&[staged])], reduce)
 }
 
@@ -61,18 +63,17 @@ pub(crate) fn local(
     let finder = plan.finder();
     let binding = &operation.binding;
     let mut target = Pieces::new();
-    finder.find(binding, run.span(at), None, from, to, &mut target);
-    let mut found: SmallVec<[Pieces; 4]> = SmallVec::new();
+    plan.find_new(binding, run, at, &mut target);
+    // The pieces of all sources, one source after the other, and where each source ends.
+    let (mut found, mut ends) = (Pieces::new(), SmallVec::<[usize; 16]>::new());
     for source in &run.sources {
-        let mut pieces = Pieces::new();
         let span = plan.program.span_at(source, at.k);
         let location = Some(&source.location);
-        finder.find(binding, span, location, from, to, &mut pieces);
-        found.push(pieces);
+        finder.find(binding, span, location, from, to, &mut found);
+        ends.push(found.len());
     }
-    let cuts: SmallVec<[Cut<'_>; 8]> = found.iter().map(|p| Cut::of(p)).collect();
     let Kind::Reduce { finish } = run.kind else {
-        return each(&target, &cuts, |target, sources| {
+        return each_stretch(&target, &found, &ends, |target, sources| {
             if target.addr() == sources[0].addr() {
                 return Ok(()); // in place
             }
@@ -81,7 +82,7 @@ pub(crate) fn local(
     };
     let finish = finish.then_some(plan.program.size);
     let kernels = plan.kernels.as_ref().ok_or(Revoked::Ended)?;
-    each(&target, &cuts, |target, sources| {
+    each_stretch(&target, &found, &ends, |target, sources| {
         access(target, sources, |bytes, operands| {
             let operands: SmallVec<[Source<'_>; 16]> = operands
                 .iter()
@@ -93,6 +94,26 @@ pub(crate) fn local(
             kernels.many(bytes, &operands, finish);
         })
     })
+}
+
+/// [`each`] over sources whose pieces stand one after the other, up to the `ends`.
+fn each_stretch(
+    target: &[Piece],
+    found: &[Piece],
+    ends: &[usize],
+    mut f: impl FnMut(Piece, &[Piece]) -> Result<(), Revoked>,
+) -> Result<(), Revoked> {
+    if let [target] = target
+        && found.len() == ends.len()
+    {
+        return f(*target, found); // The usual step: everything lies in one piece.
+    }
+    let starts = std::iter::once(&0).chain(ends);
+    let cuts: SmallVec<[Cut<'_>; 8]> = starts
+        .zip(ends)
+        .map(|(&start, &end)| Cut::of(&found[start..end]))
+        .collect();
+    each(target, &cuts, f)
 }
 
 /// A gather list and how far it has been used.

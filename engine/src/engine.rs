@@ -340,12 +340,7 @@ impl Engine {
 }
 
 #[inline]
-fn complete(
-    state: &mut State,
-    plans: &Plans,
-    port: Port,
-    token: Token,
-) -> Result<(), EngineError> {
+fn complete(state: &mut State, plans: &Plans, port: Port, token: Token) -> Result<(), EngineError> {
     match state.complete(plans, token.0 as usize) {
         Ok(()) => Ok(()),
         Err(Fault::Memory(revoked)) => Err(revoked.into()),

@@ -7,7 +7,7 @@
 //! 3. Give every completion of an endpoint to [`Engine::complete`]; then go on with 2.
 //! 4. [`Engine::finished`] names operations that are done.
 //!
-//! [`Engine::drive`] is 2 and 3 over a set of endpoints, until nothing moves.
+//! [`Engine::drive`] is 2 and 3 over a set of endpoints, until nothing moves by itself.
 //!
 //! # How operations share a group
 //! Operations queue per FIFO (peer, channel, direction): operation n+1 starts on a FIFO when all messages of operation n

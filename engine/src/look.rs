@@ -5,13 +5,14 @@ use unisono_contract::{Frame, Revoked, Token};
 use unisono_program::Kind;
 
 use crate::apply;
-use crate::fifo::{Entry, Via};
-use crate::operation::staging;
+use crate::engine::Post;
+use crate::fifo::{Entry, Fifo, Via};
+use crate::operation::{UnitState, staging};
 use crate::plan::{Plan, Role};
-use crate::state::{Offer, Plans, State, Step};
+use crate::state::{Life, Offer, Plans, State, Step};
 
 impl State {
-    #[inline]
+    #[inline(always)] // Called in one place, once per step.
     pub(crate) fn look(&mut self, plans: &Plans, slot: u32, unit: u32) -> Result<Step, Revoked> {
         let state = &self.operations[slot as usize].units[unit as usize];
         match state.role {
@@ -62,7 +63,7 @@ impl State {
         }
         let pieces = &mut self.post.pieces;
         pieces.clear();
-        plan.find(&operation.binding, run, at, Some(&run.location), pieces);
+        plan.find_old(&operation.binding, run, at, pieces);
         let bytes = (at.to - at.from) * plan.element;
         if pieces.len() > fifo.pieces {
             if state.staging_taken {
@@ -74,7 +75,12 @@ impl State {
             pieces.push(packed);
             via = Via::Staged;
         }
-        self.offer(plan, slot, unit, via, bytes);
+        self.offered = Some(Offer {
+            operation: slot,
+            unit,
+            via,
+        });
+        fill(&mut self.post, self.life, plan, state, fifo, bytes);
         Ok(Step::Post)
     }
 
@@ -101,7 +107,7 @@ impl State {
             && fifo.detours == 0
             && operation.unmet(run, at, plan.segments).is_none()
         {
-            plan.find(&operation.binding, run, at, None, pieces);
+            plan.find_new(&operation.binding, run, at, pieces);
             if pieces.len() <= fifo.pieces {
                 via = Via::Direct;
             }
@@ -113,34 +119,13 @@ impl State {
                 pieces.push(staging(plan, operation, unit, bytes as usize));
             }
         }
-        self.offer(plan, slot, unit, via, bytes);
-        Ok(Step::Post)
-    }
-
-    /// Fills the frame and the address of `self.post`; its pieces are there.
-    #[inline]
-    fn offer(&mut self, plan: &Plan, operation: u32, unit: u32, via: Via, bytes: u64) {
-        let state = &self.operations[operation as usize].units[unit as usize];
-        let fifo = &self.fifos[state.fifo as usize];
-        let post = &mut self.post;
-        post.direction = fifo.direction;
-        post.endpoint = fifo.endpoint;
-        post.port = fifo.port;
-        post.token = Token(state.fifo.into());
-        post.frame = Frame {
-            length: bytes,
-            sequence: state.sequence,
-            message: state.message,
-            group: self.group,
-            epoch: self.epoch,
-            check: plan.check,
-            opening: (state.message == 0).then_some(plan.opening),
-        };
         self.offered = Some(Offer {
-            operation,
+            operation: slot,
             unit,
             via,
         });
+        fill(&mut self.post, self.life, plan, state, fifo, bytes);
+        Ok(Step::Post)
     }
 
     /// Counts an empty message that does not travel.
@@ -162,4 +147,22 @@ impl State {
         self.settle(plans, index)?;
         Ok(Step::Again)
     }
+}
+
+/// The frame and the address of a post; its pieces are there.
+#[inline]
+fn fill(post: &mut Post, life: Life, plan: &Plan, unit: &UnitState, fifo: &Fifo, bytes: u64) {
+    post.direction = fifo.direction;
+    post.endpoint = fifo.endpoint;
+    post.port = fifo.port;
+    post.token = Token(unit.fifo.into());
+    post.frame = Frame {
+        length: bytes,
+        sequence: unit.sequence,
+        message: unit.message,
+        group: life.group,
+        epoch: life.epoch,
+        check: plan.check,
+        opening: (unit.message == 0).then_some(plan.opening),
+    };
 }

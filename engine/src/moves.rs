@@ -15,6 +15,9 @@ pub(crate) struct Move {
     pub(crate) len: u64,
     /// Where a reader finds the target.
     pub(crate) location: Location,
+    /// Where a reader and a writer find it, in short.
+    pub(crate) reads: Home,
+    pub(crate) writes: Home,
     pub(crate) waits: Box<[Wait]>,
     pub(crate) sources: Box<[Operand]>,
     /// Steps.
@@ -25,6 +28,17 @@ pub(crate) struct Move {
     limit: u64,
     /// It is the last one of its lane.
     last: bool,
+}
+
+/// Where the target of a step is, when that is simple: one block, in the vector at its own place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In the input.
+    Input,
+    /// In the output.
+    Output,
+    /// To be looked up.
+    Elsewhere,
 }
 
 /// A segment of a lane: the next one to post, or one in flight.
@@ -39,6 +53,8 @@ pub(crate) struct Place {
     pub(crate) segment: u64,
     /// First block of the step.
     pub(crate) first: u64,
+    /// First element of the step, in a vector of all blocks.
+    pub(crate) start: u64,
     /// Elements `from..to` of the step are the segment.
     pub(crate) from: u64,
     pub(crate) to: u64,
@@ -46,18 +62,19 @@ pub(crate) struct Place {
 
 impl Move {
     /// The runs of all lanes, one lane after the other.
-    pub(crate) fn all(program: &Program) -> Vec<Move> {
+    pub(crate) fn all(program: &Program, shape: &Shape) -> Vec<Move> {
+        let whole = Whole::new(program, shape);
         let lanes = program.lanes.iter().map(|l| &l.runs);
         lanes
             .flat_map(|runs| {
                 let last = runs.len().saturating_sub(1);
                 let number = runs.iter().enumerate();
-                number.map(move |(i, run)| Move::new(program, run, i == last))
+                number.map(move |(i, run)| Move::new(program, whole, run, i == last))
             })
             .collect()
     }
 
-    fn new(program: &Program, run: &Run, last: bool) -> Move {
+    fn new(program: &Program, whole: Whole, run: &Run, last: bool) -> Move {
         let (span, stride) = (run.target.span, run.target.stride);
         let (hop, limit) = if stride == 0 {
             (0, u64::MAX)
@@ -68,7 +85,19 @@ impl Move {
         } else {
             (stride as u64, u64::MAX) // Plainly; a negative one by wrapping.
         };
+        let simple = span.len == 1 && program.subs == 1 && program.is_data(span.first);
+        let home = |holds: bool, home: Home| match simple && holds {
+            true => home,
+            false => Home::Elsewhere,
+        };
+        let reads = match run.target.location {
+            Location::Input => home(whole.input, Home::Input),
+            Location::Work => home(whole.output, Home::Output),
+            Location::Mixed(_) => Home::Elsewhere,
+        };
         Move {
+            reads,
+            writes: home(whole.output, Home::Output),
             kind: run.kind,
             len: span.len,
             location: run.target.location.clone(),
@@ -92,6 +121,27 @@ impl Move {
     }
 }
 
+/// Whether input and output hold all blocks, each at its own place.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    input: bool,
+    output: bool,
+}
+
+impl Whole {
+    fn new(program: &Program, shape: &Shape) -> Whole {
+        let homes = program.homes();
+        let last = shape.blocks().saturating_sub(1);
+        // No collective has homes for the first and the last block at their own places and not for those between.
+        let both =
+            |home: &dyn Fn(u64) -> Option<u64>| home(0) == Some(0) && home(last) == Some(last);
+        Whole {
+            input: both(&|b| homes.input(b)),
+            output: both(&|b| homes.output(b)),
+        }
+    }
+}
+
 impl Place {
     /// Before the first segment of `lane`, whose runs start at index `run`.
     pub(crate) fn start(plan: &Plan, lane: u32, run: u32) -> Place {
@@ -101,6 +151,7 @@ impl Place {
             k: 0,
             segment: 0,
             first: 0,
+            start: 0,
             from: 0,
             to: 0,
         };
@@ -152,27 +203,27 @@ impl Place {
         self.cut(plan);
     }
 
-    #[inline]
+    #[inline(always)] // once per step
     fn cut(&mut self, plan: &Plan) {
-        let span = plan.moves[self.run as usize].span(self);
-        let range = plan.segment(plan.elements(span), self.segment);
+        let (run, shape) = (&plan.moves[self.run as usize], &plan.shape);
+        let elements = if run.len == 1 && shape.subs() == 1 && self.first < shape.blocks() {
+            self.start = shape.block_start(self.first);
+            shape.block_len(self.first)
+        } else {
+            elements(&plan.program, shape, run.span(self))
+        };
+        let range = plan.segment(elements, self.segment);
         (self.from, self.to) = (range.start, range.end);
     }
 }
 
 /// Elements of the message over `span`.
-#[inline]
 pub(crate) fn elements(program: &Program, shape: &Shape, span: Span) -> u64 {
-    if span.first < shape.data_indices() {
-        if span.len == 0 { 0 } else { shape.span(span.first, span.len) }
-    } else {
-        elements_of_scratch(program, shape, span)
-    }
-}
-
-fn elements_of_scratch(program: &Program, shape: &Shape, span: Span) -> u64 {
     if span.len == 0 {
         return 0;
+    }
+    if program.is_data(span.first) {
+        return shape.span(span.first, span.len);
     }
     let slot = (span.first - program.data_indices()) as usize;
     shape.len(program.slots[slot].like)

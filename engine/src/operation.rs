@@ -63,6 +63,14 @@ impl Unmet {
     };
 }
 
+impl UnitState {
+    /// Whether it receives and cannot do so now: who frees its staging wakes it.
+    #[inline]
+    pub(crate) fn needs_staging(&self) -> bool {
+        self.staging_taken && self.role == Role::Recv && self.at.from < self.at.to
+    }
+}
+
 impl Operation {
     pub(crate) fn start(
         &mut self,
@@ -97,7 +105,7 @@ impl Operation {
     }
 
     /// Moves a unit on by one segment; false when it has ended.
-    #[inline]
+    #[inline(always)] // once per step
     pub(crate) fn step_over(&mut self, plan: &Plan, unit: u32) -> bool {
         let state = &mut self.units[unit as usize];
         state.message += 1;

@@ -32,7 +32,6 @@ impl Finder<'_> {
     /// Appends the pieces of elements `from..to` of the message over `span`.
     ///
     /// `location` says where a reader finds the blocks; `None` means their work homes, where a writer puts them.
-    #[inline]
     pub(crate) fn find(
         &self,
         binding: &Binding,
@@ -45,30 +44,6 @@ impl Finder<'_> {
         if from >= to {
             return;
         }
-        if span.len == 1 && self.shape.subs() == 1 && span.first < self.shape.blocks() {
-            // The usual message: one block with a home.
-            let home = match location {
-                None | Some(Location::Work) => (self.homes.output(span.first), binding.output),
-                Some(Location::Input) => (self.homes.input(span.first), binding.input),
-                Some(Location::Mixed(_)) => (None, Piece::EMPTY),
-            };
-            if let (Some(row), memory) = home {
-                let base = self.shape.block_start(row) * self.element;
-                return self.push(memory, base, from, to, out);
-            }
-        }
-        self.find_all(binding, span, location, from, to, out);
-    }
-
-    fn find_all(
-        &self,
-        binding: &Binding,
-        span: Span,
-        location: Option<&Location>,
-        from: u64,
-        to: u64,
-        out: &mut Pieces,
-    ) {
         if !self.program.is_data(span.first) {
             let slot = (span.first - self.program.data_indices()) as usize;
             let base = self.layout.slots[slot];

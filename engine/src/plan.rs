@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
-use unisono_contract::{Opening, OutOfMemory, Region};
+use unisono_contract::{Opening, OutOfMemory, Piece, Region};
 use unisono_core::{DType, Homes, Op, Rank, Shape, blocks::segment_range};
-use unisono_program::{Kind, LaneKind, Location, Program, Run, Span};
+use unisono_program::{Kind, LaneKind, Program, Run};
 use unisono_reduce::{Kernels, Unavailable};
 
 use crate::layout::{self, Layout};
-use crate::moves::{Move, Place, elements};
+use crate::moves::{Home, Move, Place};
 use crate::operation::Start;
 use crate::pieces::{Binding, Finder, Pieces};
 
@@ -169,7 +169,7 @@ impl Plan {
             Some(first)
         });
         let mut plan = Plan {
-            moves: Move::all(&program),
+            moves: Move::all(&program, &shape),
             first_moves: first_moves.collect(),
             start: Start::default(),
             homes: program.homes(),
@@ -227,24 +227,40 @@ impl Plan {
         &self.moves[place.run as usize]
     }
 
-    /// Appends the pieces of the segment at `at`.
-    #[inline]
-    pub(crate) fn find(
-        &self,
-        binding: &Binding,
-        run: &Move,
-        at: &Place,
-        location: Option<&Location>,
-        out: &mut Pieces,
-    ) {
-        let (span, from, to) = (run.span(at), at.from, at.to);
-        self.finder().find(binding, span, location, from, to, out);
+    /// Appends the pieces that a reader of the segment at `at` finds.
+    #[inline(always)] // once per step
+    pub(crate) fn find_old(&self, binding: &Binding, run: &Move, at: &Place, out: &mut Pieces) {
+        let memory = match run.reads {
+            Home::Input => &binding.input,
+            Home::Output => &binding.output,
+            Home::Elsewhere => {
+                let (span, location) = (run.span(at), Some(&run.location));
+                return self
+                    .finder()
+                    .find(binding, span, location, at.from, at.to, out);
+            }
+        };
+        out.push(self.piece(memory, at));
     }
 
-    /// Elements of the message over `span`.
+    /// Appends the pieces that a writer of the segment at `at` fills.
+    #[inline(always)] // once per step
+    pub(crate) fn find_new(&self, binding: &Binding, run: &Move, at: &Place, out: &mut Pieces) {
+        match run.writes {
+            Home::Output => out.push(self.piece(&binding.output, at)),
+            _ => {
+                let span = run.span(at);
+                self.finder().find(binding, span, None, at.from, at.to, out);
+            }
+        }
+    }
+
+    /// The segment at `at` of a vector of all blocks.
     #[inline]
-    pub(crate) fn elements(&self, span: Span) -> u64 {
-        elements(&self.program, &self.shape, span)
+    fn piece(&self, memory: &Piece, at: &Place) -> Piece {
+        let element = self.element as usize;
+        let (from, to) = ((at.start + at.from) as usize, (at.start + at.to) as usize);
+        memory.slice(from * element..to * element)
     }
 
     /// The part of a message of so many elements that segment `segment` is.

@@ -58,10 +58,16 @@ pub(crate) enum Step {
     Idle,
 }
 
-#[derive(Debug)]
-pub(crate) struct State {
+/// What all frames of an engine say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Life {
     pub(crate) group: u32,
     pub(crate) epoch: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) life: Life,
     pub(crate) fifos: Vec<Fifo>,
     pub(crate) operations: Vec<Operation>,
     pub(crate) free: Vec<u32>,
@@ -80,8 +86,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(group: u32, epoch: u32) -> State {
         State {
-            group,
-            epoch,
+            life: Life { group, epoch },
             fifos: Vec::new(),
             operations: Vec::new(),
             free: Vec::new(),
@@ -103,7 +108,7 @@ impl State {
     }
 
     /// Looks at units until one has something to post.
-    #[inline]
+    #[inline(always)] // once per step
     pub(crate) fn next(&mut self, plans: &Plans) -> Result<bool, Revoked> {
         debug_assert!(self.offered.is_none(), "answer the last post first");
         while let Some((slot, unit)) = self.current.take().or_else(|| self.work.pop_front()) {
@@ -120,7 +125,7 @@ impl State {
     }
 
     /// The endpoint has taken the last post.
-    #[inline]
+    #[inline(always)] // once per step
     pub(crate) fn posted(&mut self, plans: &Plans) {
         let Some(offer) = self.offered.take() else {
             return;
@@ -139,10 +144,10 @@ impl State {
             fifo.detours += 1;
             unit.staging_taken = true;
         }
-        if operation.step_over(&plans[offer.operation as usize], offer.unit) {
-            self.look_next(offer);
-        } else {
+        if !operation.step_over(&plans[offer.operation as usize], offer.unit) {
             self.pass_on(offer.operation, offer.unit);
+        } else if !operation.units[offer.unit as usize].needs_staging() {
+            self.look_next(offer);
         }
     }
 
@@ -171,7 +176,7 @@ impl State {
     }
 
     /// The endpoint is done with the oldest post of FIFO `index`.
-    #[inline]
+    #[inline(always)] // once per step
     pub(crate) fn complete(&mut self, plans: &Plans, index: usize) -> Result<(), Fault> {
         let Some(fifo) = self.fifos.get_mut(index) else {
             return Err(Fault::Stray);
@@ -267,7 +272,7 @@ impl State {
     }
 
     /// One more segment of a lane is done: counts it and wakes who waits for it.
-    #[inline]
+    #[inline(always)] // once per step
     pub(crate) fn advance(&mut self, plans: &Plans, slot: u32, lane: u32) {
         self.steps += 1;
         let operation = &mut self.operations[slot as usize];

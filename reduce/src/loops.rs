@@ -13,6 +13,8 @@ use crate::number::{Number, Operator};
 /// Elements that [`many`] accumulates at a time: 4 KiB of `f32`, which stay in the first cache
 /// together with the sources.
 const BLOCK: usize = 1024;
+/// Up to so many elements need no block.
+const SHORT: usize = 16;
 
 #[inline(always)]
 pub(crate) fn accumulate<T: Lane, O: Operator>(isa: impl Isa, target: &mut [u8], source: &[u8]) {
@@ -32,7 +34,15 @@ pub(crate) fn many<T: Lane, O: Operator>(
     finish: Option<u32>,
 ) {
     let target: &mut [T::Raw] = cast_slice_mut(target);
-    let mut block = [T::Acc::ZERO; BLOCK];
+    // Short targets are usual and need no block to be cleared for them.
+    let mut short = [T::Acc::ZERO; SHORT];
+    let mut long;
+    let block: &mut [T::Acc] = if target.len() <= SHORT {
+        &mut short
+    } else {
+        long = [T::Acc::ZERO; BLOCK];
+        &mut long
+    };
     for start in (0..target.len()).step_by(BLOCK) {
         let range = start..target.len().min(start + BLOCK);
         let acc = &mut block[..range.len()];

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use unisono_core::{DType, Op, Rank};
 
 /// Element `i` of rank `rank`: small integers that differ per rank and index; products stay small too.
-pub fn value(dtype: DType, op: Op, size: Rank, rank: Rank, i: u64) -> f64 {
+pub(crate) fn value(dtype: DType, op: Op, size: Rank, rank: Rank, i: u64) -> f64 {
     let mixed = (u64::from(rank) * 7 + i * 3 + i / 5) % 11;
     match (op, dtype) {
         (Op::Prod, _) => {
@@ -25,7 +25,7 @@ pub fn value(dtype: DType, op: Op, size: Rank, rank: Rank, i: u64) -> f64 {
 }
 
 /// Relative error of one rounding, generously.
-pub fn epsilon(dtype: DType) -> f64 {
+pub(crate) fn epsilon(dtype: DType) -> f64 {
     match dtype {
         DType::F16 => 2e-3,
         DType::BF16 => 2e-2,
@@ -89,7 +89,7 @@ macro_rules! each_type {
     };
 }
 
-pub trait Number: Copy {
+pub(crate) trait Number: Copy {
     fn from_f64(x: f64) -> Self;
     fn to_f64(self) -> f64;
     fn bytes(self) -> Vec<u8>;
@@ -122,10 +122,10 @@ number! {
     bf16: bf16::from_f64, bf16::to_f64;
 }
 
-pub fn encode(dtype: DType, values: &[f64]) -> Vec<u8> {
+pub(crate) fn encode(dtype: DType, values: &[f64]) -> Vec<u8> {
     each_type!(dtype, T => values.iter().flat_map(|v| T::from_f64(*v).bytes()).collect())
 }
 
-pub fn decode(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+pub(crate) fn decode(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     each_type!(dtype, T => bytes.chunks_exact(dtype.size()).map(|b| T::from_bytes(b).to_f64()).collect())
 }

@@ -1,7 +1,8 @@
 //! Calls of every collective on real data over a world that one thread steps, checked element by element.
 #![allow(dead_code)] // each test file uses its part
 
-pub mod data;
+pub(crate) mod data;
+pub(crate) mod ranks;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use unisono_program::{Algorithm, Context, Program, Registry, build_all};
 use data::{decode, encode, value};
 
 /// Every algorithm of this repository.
-pub fn registry() -> Registry {
+pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
     unisono_ring::register(&mut registry);
     unisono_mesh::register(&mut registry);
@@ -26,20 +27,20 @@ pub fn registry() -> Registry {
 
 /// One call.
 #[derive(Debug, Clone, Copy)]
-pub struct Call {
-    pub collective: Collective,
-    pub size: Rank,
-    pub root: Rank,
-    pub count: u64,
-    pub dtype: DType,
-    pub op: Op,
-    pub in_place: bool,
-    pub segments: u64,
-    pub channels: u16,
+pub(crate) struct Call {
+    pub(crate) collective: Collective,
+    pub(crate) size: Rank,
+    pub(crate) root: Rank,
+    pub(crate) count: u64,
+    pub(crate) dtype: DType,
+    pub(crate) op: Op,
+    pub(crate) in_place: bool,
+    pub(crate) segments: u64,
+    pub(crate) channels: u16,
 }
 
 impl Call {
-    pub fn new(collective: Collective, size: Rank, count: u64) -> Call {
+    pub(crate) fn new(collective: Collective, size: Rank, count: u64) -> Call {
         Call {
             collective,
             size,
@@ -53,7 +54,7 @@ impl Call {
         }
     }
 
-    pub fn context(&self) -> Context {
+    pub(crate) fn context(&self) -> Context {
         Context::full(self.collective, 0, self.size)
             .with_root(self.root)
             .with_average(self.collective.reduces() && self.op == Op::Avg)
@@ -61,7 +62,7 @@ impl Call {
             .with_params(unisono_program::Params::default().with_channels(self.channels))
     }
 
-    pub fn request(&self) -> Request {
+    pub(crate) fn request(&self) -> Request {
         Request {
             count: self.count,
             dtype: self.dtype,
@@ -72,7 +73,7 @@ impl Call {
     }
 
     /// The programs of all ranks, or `None` where the algorithm does not offer this.
-    pub fn programs(&self, algorithm: &dyn Algorithm) -> Option<Vec<Arc<Program>>> {
+    pub(crate) fn programs(&self, algorithm: &dyn Algorithm) -> Option<Vec<Arc<Program>>> {
         let cx = self.context();
         algorithm.supports(&cx).ok()?;
         Some(
@@ -137,7 +138,7 @@ impl Call {
     }
 
     /// Runs the programs and checks outputs, inputs and guards; gives the outputs.
-    pub fn run(&self, programs: &[Arc<Program>], policy: Policy) -> Vec<Vec<u8>> {
+    pub(crate) fn run(&self, programs: &[Arc<Program>], policy: Policy) -> Vec<Vec<u8>> {
         let name = &programs[0].algorithm;
         let mut world = World::new(self.size, policy);
         let plans = world
@@ -163,19 +164,20 @@ impl Call {
 }
 
 const GUARD: usize = 64;
-const MARK: u8 = 0xa5;
+/// What memory holds that nobody has written.
+pub(crate) const MARK: u8 = 0xa5;
 
-/// The buffers of one rank, with guard bytes around them and an odd address.
-struct Memory {
+/// The buffers of one rank, with guard bytes around them.
+pub(crate) struct Memory {
     leases: Vec<Lease<Vec<u8>>>,
-    input: Piece,
-    output: Piece,
+    pub(crate) input: Piece,
+    pub(crate) output: Piece,
     output_at: usize,
     input_bytes: Vec<u8>,
 }
 
 impl Memory {
-    fn new(call: &Call, rank: Rank) -> Memory {
+    pub(crate) fn new(call: &Call, rank: Rank) -> Memory {
         let size = call.dtype.size() as u64;
         let row = call.count * size;
         let (inputs, outputs) = (call.input_rows(rank) * row, call.output_rows(rank) * row);
@@ -217,7 +219,8 @@ impl Memory {
         }
     }
 
-    fn check(self, call: &Call, name: &str, rank: Rank) -> Vec<u8> {
+    /// Checks output, input and guards; gives the output.
+    pub(crate) fn check(self, call: &Call, name: &str, rank: Rank) -> Vec<u8> {
         let output_len = self.output.len();
         let in_place = self.leases.len() == 1;
         let mut bytes: Vec<Vec<u8>> = self.leases.into_iter().map(Lease::into_inner).collect();
@@ -263,7 +266,7 @@ impl Memory {
 }
 
 /// Ranks whose outputs must be the same bits.
-pub fn assert_identical(call: &Call, name: &str, outputs: &[Vec<u8>]) {
+pub(crate) fn assert_identical(call: &Call, name: &str, outputs: &[Vec<u8>]) {
     if matches!(
         call.collective,
         Collective::AllReduce | Collective::AllGather | Collective::Broadcast
@@ -278,7 +281,7 @@ pub fn assert_identical(call: &Call, name: &str, outputs: &[Vec<u8>]) {
 }
 
 /// Runs `call` with every algorithm that offers it; gives how many did.
-pub fn with_every_algorithm(registry: &Registry, call: &Call, policy: Policy) -> usize {
+pub(crate) fn with_every_algorithm(registry: &Registry, call: &Call, policy: Policy) -> usize {
     let mut ran = 0;
     for algorithm in registry.iter() {
         if let Some(programs) = call.programs(&**algorithm) {
@@ -291,7 +294,7 @@ pub fn with_every_algorithm(registry: &Registry, call: &Call, policy: Policy) ->
 }
 
 /// The roots worth trying.
-pub fn roots(collective: Collective, size: Rank) -> Vec<Rank> {
+pub(crate) fn roots(collective: Collective, size: Rank) -> Vec<Rank> {
     let mut roots = if collective.is_rooted() {
         vec![0, 1, size - 1]
     } else {

@@ -27,6 +27,7 @@
 //! ```
 
 use std::{
+    io,
     ops::Add,
     sync::{Arc, OnceLock},
     task::{Wake, Waker},
@@ -36,7 +37,10 @@ use std::{
 
 use smallvec::SmallVec;
 
-use crate::event::{Event, Key};
+use crate::{
+    descriptor::{Descriptor, Doorbell, Interest, Source},
+    event::{Event, Key},
+};
 
 /// Nanoseconds of the group's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -76,6 +80,7 @@ pub enum Ready {
 #[derive(Debug, Default)]
 pub struct WaitSet {
     events: SmallVec<[(Event, Key); 2]>,
+    descriptors: SmallVec<[Source; 4]>,
     longest_sleep: Option<Duration>,
 }
 
@@ -90,6 +95,22 @@ impl WaitSet {
         if !self.events.iter().any(|(known, _)| known.is(event)) {
             self.events.push((event.clone(), event.listen()));
         }
+    }
+
+    /// Adds an open file, to wait for what `interest` says. No key is needed: a file tells its
+    /// state, not its changes.
+    pub fn add_descriptor(&mut self, descriptor: &Descriptor, interest: Interest) {
+        if !interest.is_none() {
+            self.descriptors.push(Source {
+                descriptor: descriptor.clone(),
+                interest,
+            });
+        }
+    }
+
+    /// The open files to wait on.
+    pub fn descriptors(&self) -> &[Source] {
+        &self.descriptors
     }
 
     /// Asks for no sleep longer than `duration`: for what announces itself by no event.
@@ -117,6 +138,7 @@ impl WaitSet {
     /// Forgets everything, for the next round.
     pub fn clear(&mut self) {
         self.events.clear();
+        self.descriptors.clear();
         self.longest_sleep = None;
     }
 }
@@ -152,6 +174,8 @@ pub struct SystemHost {
     budget: Duration,
     /// Made when several events are first slept on together.
     parker: Option<(Arc<Parker>, Waker)>,
+    /// Made when descriptors are first slept on.
+    doorbell: Option<(Arc<Doorbell>, Waker)>,
 }
 
 impl SystemHost {
@@ -166,6 +190,7 @@ impl SystemHost {
                 FIRST
             },
             parker: None,
+            doorbell: None,
         }
     }
 
@@ -202,6 +227,27 @@ impl SystemHost {
     }
 }
 
+impl SystemHost {
+    /// Sleeps in `poll(2)`: events ring a doorbell that lies beside the descriptors.
+    fn park_on_descriptors(&mut self, set: &WaitSet, timeout: Option<Duration>) -> io::Result<()> {
+        if self.doorbell.is_none() {
+            let bell = Arc::new(Doorbell::new()?);
+            let waker = Waker::from(bell.clone());
+            self.doorbell = Some((bell, waker));
+        }
+        let Some((bell, waker)) = &self.doorbell else {
+            return Ok(());
+        };
+        for (event, _) in set.events() {
+            event.register(waker);
+        }
+        if set.has_passed() {
+            return Ok(());
+        }
+        bell.sleep(set.descriptors(), timeout)
+    }
+}
+
 impl Host for SystemHost {
     fn now(&self) -> Time {
         // One origin for the process: times of different ranks can be compared.
@@ -216,6 +262,12 @@ impl Host for SystemHost {
             (Some(left), Some(longest)) => Some(left.min(longest)),
             (left, longest) => left.or(longest),
         };
+        if !set.descriptors().is_empty() {
+            if self.park_on_descriptors(set, timeout).is_err() {
+                thread::yield_now(); // Out of descriptors or memory: poll instead of sleeping.
+            }
+            return;
+        }
         match (set.events(), timeout) {
             ([], None) => thread::yield_now(), // Nothing would ever wake us: return early instead.
             ([], Some(timeout)) => thread::sleep(timeout),
@@ -253,6 +305,8 @@ impl Wake for Parker {
 
 #[cfg(test)]
 mod tests {
+    use std::{io::Write, os::unix::net::UnixStream};
+
     use super::*;
 
     #[test]
@@ -320,5 +374,57 @@ mod tests {
         set.sleep_at_most(Duration::from_secs(3600));
         SystemHost::new(1).park(&mut set, Time::NEVER); // Would hang if the bound were lost.
         assert!(!set.has_passed());
+    }
+
+    fn set_on(file: &UnixStream, event: &Event) -> WaitSet {
+        let mut set = WaitSet::new();
+        set.add(event);
+        set.add_descriptor(&Descriptor::new(file.try_clone().unwrap()), Interest::READ);
+        set
+    }
+
+    #[test]
+    fn a_readable_descriptor_ends_the_park() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let mut set = set_on(&here, &Event::new());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(5));
+                there.write_all(b"x").unwrap();
+            });
+            SystemHost::new(1).park(&mut set, Time::NEVER);
+        });
+        let mut set = set_on(&here, &Event::new());
+        SystemHost::new(1).park(&mut set, Time::NEVER); // It is readable still.
+        assert!(!set.has_passed());
+    }
+
+    #[test]
+    fn an_event_beside_descriptors_wakes_and_is_heard_once() {
+        let (here, _there) = UnixStream::pair().unwrap();
+        let event = Event::new();
+        let mut host = SystemHost::new(1);
+        for _ in 0..3 {
+            let mut set = set_on(&here, &event);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    thread::sleep(Duration::from_millis(5));
+                    event.notify();
+                });
+                while !set.has_passed() {
+                    host.park(&mut set, Time::NEVER);
+                }
+            });
+        }
+        let mut set = set_on(&here, &event);
+        let began = Instant::now();
+        let until = host.now() + Duration::from_millis(20);
+        while host.now() < until {
+            host.park(&mut set, until); // An unheard ring would make this spin.
+        }
+        assert!(began.elapsed() >= Duration::from_millis(20) && !set.has_passed());
+        let mut set = set_on(&here, &event);
+        event.notify();
+        host.park(&mut set, Time::NEVER); // Would hang if the key were not looked at.
     }
 }

@@ -8,7 +8,9 @@
 //! | [`frame`] | [`Frame`]: what every message says about itself, compared before user memory is touched |
 //! | [`endpoint`] | [`Endpoint`]: post, poll, quiesce |
 //! | [`host`] | [`Host`]: the clock and the way to sleep; [`WaitSet`]: what to sleep on |
+//! | [`descriptor`] | [`Descriptor`]: an open file to wait on |
 //! | [`event`] | [`Event`]: wakes a sleeper, costs next to nothing when nobody sleeps |
+//! | [`transport`] | [`Transport`]: how endpoints come to be connected |
 //! | [`null`] | a network inside one process that one thread can step; the engine's test bench |
 //! | [`middleware`] | endpoints around endpoints: [`middleware::Faulty`], [`middleware::Traced`] |
 //! | [`conformance`] | the suite every transport passes |
@@ -37,6 +39,7 @@
 #![deny(unsafe_code)]
 
 pub mod conformance;
+pub mod descriptor;
 pub mod endpoint;
 pub mod event;
 pub mod frame;
@@ -45,7 +48,9 @@ pub mod host;
 pub mod memory;
 pub mod middleware;
 pub mod null;
+pub mod transport;
 
+pub use descriptor::{Descriptor, Interest, Source};
 pub use endpoint::{
     Completion, Completions, Direction, Drain, Endpoint, Limits, LinkCause, LinkError, Port,
     PostError, Token,
@@ -54,3 +59,4 @@ pub use event::{Event, Key};
 pub use frame::{Field, Frame, Mismatch, Opening};
 pub use host::{Host, Ready, SystemHost, Time, WaitSet};
 pub use memory::{Buffer, Lease, Operand, OutOfMemory, Piece, Region, RegionKey, Revoked};
+pub use transport::{ConnectError, Listening, Local, Transport};

@@ -118,7 +118,18 @@ pub fn late_sends(make: Make<'_>) {
 /// After a send completion the memory is the sender's: what it writes there is not sent, and what
 /// was there before is, also if the receive comes much later.
 pub fn send_completion(make: Make<'_>) {
+    /// Says so when the receiver leaves, also by a panic.
+    struct Leaving<'a>(&'a AtomicBool);
+
+    impl Drop for Leaving<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    let left = AtomicBool::new(false);
     run("send_completion", make, 2, &|pilot| {
+        let _leaving = (pilot.rank == 1).then(|| Leaving(&left));
         let port = pilot.port(1 - pilot.rank, 0);
         let mut kept = Vec::new(); // Lent to the end: late reads find the new bytes, no error.
         for (length, message) in [1, 64, 4000, 100_000, 600_000].into_iter().zip(0..) {
@@ -138,6 +149,10 @@ pub fn send_completion(make: Make<'_>) {
                 pilot.finish(token, "a late receive");
                 slab.assert_holds(seed, "a message whose send had completed");
             }
+        }
+        if pilot.rank == 0 {
+            // A sender that has gone would hide what is wrong with its messages.
+            pilot.until("the receiver to leave", |_| left.load(Ordering::Acquire));
         }
     });
 }

@@ -3,9 +3,11 @@
 //! A link is one direction of one channel between two ranks. A port is two of them: the link out,
 //! whose sender end it is, and the link back, whose receiver end it is. Ports fail as a whole.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    mem, slice,
+};
 
-use smallvec::SmallVec;
 use unisono_core::Rank;
 
 use super::{News, Policy};
@@ -43,16 +45,34 @@ impl Side {
 /// A message offered or expected.
 pub(super) struct Post {
     frame: Frame,
-    pieces: SmallVec<[Piece; 2]>,
+    pieces: Pieces,
     token: Token,
 }
 
+/// A gather list; the usual one costs no more than its piece.
+enum Pieces {
+    One(Piece),
+    List(Box<[Piece]>),
+}
+
 impl Post {
+    #[inline]
     pub(super) fn new(frame: &Frame, pieces: &[Piece], token: Token) -> Self {
         Self {
             frame: *frame,
-            pieces: pieces.into(),
+            pieces: match pieces {
+                [piece] => Pieces::One(*piece),
+                list => Pieces::List(list.into()),
+            },
             token,
+        }
+    }
+
+    #[inline]
+    fn pieces(&self) -> &[Piece] {
+        match &self.pieces {
+            Pieces::One(piece) => slice::from_ref(piece),
+            Pieces::List(list) => list,
         }
     }
 }
@@ -73,7 +93,7 @@ struct Link {
 /// What the network knows of a rank.
 struct Mailbox {
     news: News,
-    done: Vec<Completion>,
+    done: VecDeque<Completion>,
     failures: VecDeque<(Port, LinkCause)>,
     /// The rank may be asleep.
     listening: bool,
@@ -102,7 +122,7 @@ impl Links {
                 .iter()
                 .map(|news| Mailbox {
                     news: news.clone(),
-                    done: Vec::new(),
+                    done: VecDeque::new(),
                     failures: VecDeque::new(),
                     listening: false,
                     gone: false,
@@ -152,6 +172,7 @@ impl Links {
         self.links[link].failed[side as usize].clone()
     }
 
+    #[inline]
     pub(super) fn enqueue(&mut self, link: usize, side: Side, post: Post) {
         self.links[link].posts[side as usize].push_back(post);
     }
@@ -178,11 +199,11 @@ impl Links {
         let (compared, copied) = match side {
             Side::Sender => (
                 counterpart.frame.compare(frame),
-                (&counterpart.pieces[..], pieces),
+                (counterpart.pieces(), pieces),
             ),
             Side::Receiver => (
                 frame.compare(&counterpart.frame),
-                (pieces, &counterpart.pieces[..]),
+                (pieces, counterpart.pieces()),
             ),
         };
         let moved = match compared {
@@ -241,10 +262,10 @@ impl Links {
                 link.started = true;
                 budget -= 1;
             }
-            let whole = memory::total(&send.pieces);
-            match memory::copy_window(&recv.pieces, &send.pieces, link.moved, budget) {
+            let whole = memory::total(send.pieces());
+            match memory::copy_window(recv.pieces(), send.pieces(), link.moved, budget) {
                 Err(revoked) => {
-                    let sender = send.pieces.iter().any(|piece| !piece.is_live());
+                    let sender = send.pieces().iter().any(|piece| !piece.is_live());
                     self.blame(at, sender, revoked);
                     return;
                 }
@@ -276,7 +297,7 @@ impl Links {
             return; // Who has posted has a port.
         };
         let mailbox = &mut self.mailboxes[rank as usize];
-        mailbox.done.push(Completion {
+        mailbox.done.push_back(Completion {
             port,
             direction: side.direction(),
             token,
@@ -294,9 +315,14 @@ impl Links {
     }
 
     /// Takes the completions of `rank`.
+    #[inline]
     pub(super) fn collect(&mut self, rank: Rank, done: &mut VecDeque<Completion>) {
         let mailbox = &mut self.mailboxes[rank as usize];
-        done.extend(mailbox.done.drain(..));
+        if done.is_empty() {
+            mem::swap(done, &mut mailbox.done);
+        } else {
+            done.append(&mut mailbox.done);
+        }
         mailbox.settle();
     }
 
