@@ -1,7 +1,9 @@
-//! The control plane of a group: who failed first, and how the others hear of it.
+//! The control plane of a group: how ranks meet, who failed first, and how the others hear of it.
 //!
 //! Data never passes here. A [`Control`] carries one thing between ranks: the first [`Cause`] of a failure, which wins
-//! and reaches everybody, so that all ranks return the same error instead of each blaming its neighbour.
+//! and reaches everybody, so that all ranks return the same error instead of each blaming its neighbour. There are two:
+//! [`in_process`] between threads, and [`Network`] between processes, which also forms the group: ranks meet at a
+//! [`Coordinator`], exchange the cards of their transport, and connect.
 //!
 //! ```
 //! use unisono_control::{Cause, Control, Kind, in_process};
@@ -15,16 +17,26 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod address;
 mod cause;
+pub mod env;
 mod in_process;
+pub mod network;
+mod refusal;
 mod timer;
+mod wire;
 
+pub use address::{AddressError, AddressFault, Coordinator, Host};
 pub use cause::{Cause, Kind, Operation};
+pub use env::{Check, Environment, EnvironmentError, Place};
 pub use in_process::{InProcess, in_process};
+pub use network::{Network, Settings};
+pub use refusal::{JoinError, Refusal};
 
 use std::time::Duration;
 
 use unisono_contract::Event;
+use unisono_contract::descriptor::Source;
 
 /// What a group needs besides its endpoints. One per rank.
 pub trait Control: Send + Sync {
@@ -42,4 +54,10 @@ pub trait Control: Send + Sync {
 
     /// Notifies `event` after `delay`: how asynchronous calls meet their deadline.
     fn wake_after(&self, delay: Duration, event: &Event);
+
+    /// Notifies `event`, once, when one of `sources` is ready: how asynchronous calls wait for sockets. Replaces what was
+    /// watched for this event before. Between threads there is nothing to watch.
+    fn watch(&self, sources: &[Source], event: &Event) {
+        let _ = (sources, event);
+    }
 }
