@@ -131,12 +131,7 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; at the root `x` must have size times as many elements as `y`.
-    pub fn scatter<Y: Target>(
-        &self,
-        x: Option<&[Y::Elem]>,
-        y: Y,
-        root: Rank,
-    ) -> Result<(), Error> {
+    pub fn scatter<Y: Target>(&self, x: Option<&[Y::Elem]>, y: Y, root: Rank) -> Result<(), Error> {
         let lengths = Lengths {
             input: x.map(<[_]>::len),
             output: Some(y.elements()),
@@ -249,8 +244,7 @@ impl Group {
                 let memory = Memory { input, output };
                 let recv = self.launch(recv, false, memory)?;
                 let send = self.launch(send, false, memory)?;
-                self.finish(recv)?;
-                self.finish(send)
+                self.finish_both([recv, send])
             })
         })
     }

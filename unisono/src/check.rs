@@ -57,7 +57,9 @@ impl Call {
         let Lengths { input, output } = lengths;
         let p = u64::from(check.size);
         match self.collective {
-            C::AllReduce | C::Broadcast | C::Reduce if self.in_place => check.given(output, "buffer"),
+            C::AllReduce | C::Broadcast | C::Reduce if self.in_place => {
+                check.given(output, "buffer")
+            }
             C::ReduceScatter | C::AllGather | C::AllToAll if self.in_place => {
                 check.row(output, "buffer")
             }

@@ -1,82 +1,42 @@
-//! Who moves the data: one driver at a time, whoever has called.
+//! What a call on a group does while it waits, blocking ([`Waiting`]) or not ([`Polling`]).
 //!
-//! The state of a group is behind one lock that is taken once per call and per poll and never held while sleeping. The
-//! *role* of driver, with the host's way to sleep, is a second lock: who finds it taken submits his operation, sleeps
-//! on the group's event, and is woken when operations are done or the role is free.
+//! Time: a call has its timeout from when it first has to wait. A driver counts it on the host's clock. A thread that
+//! sleeps while another drives counts it on the system's clock, because it has no host. A polled operation leaves its
+//! limit with the state, and whoever has the host minds it: another poll, woken by an alarm, or the driver.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use unisono_contract::{Endpoint, Event, Host, Piece, Ready, Time, WaitSet};
-use unisono_control::{Control, Kind};
+use unisono_contract::{Event, Host, Piece, Ready, Time, WaitSet};
 use unisono_core::Rank;
 use unisono_engine::{Drive, Ticket};
 
 use crate::Error;
-use crate::plans::{Plans, Spec, Tuning};
-use crate::state::{Core, Keep};
+use crate::handover::{Call, Guard, Handover, Look, Task};
+use crate::pending::Limit;
+use crate::plans::{Spec, Tuning};
+use crate::state::Core;
 
 /// Everything a group is, behind one `Arc`.
 pub(crate) struct Shared {
     pub(crate) rank: Rank,
     pub(crate) size: Rank,
-    pub(crate) control: Box<dyn Control>,
-    core: Mutex<Core>,
-    /// Held by the driver.
-    role: Mutex<Box<dyn Host>>,
-    /// Notified when operations are done, when the role becomes free, and when the group fails.
-    pub(crate) event: Event,
-    /// Somebody who must not block found `core` taken.
-    contended: AtomicBool,
+    handover: Handover<Core, Box<dyn Host>>,
 }
 
-/// Rounds that an asynchronous poll makes before it parks: a neighbour is often just about to answer.
-const INLINE_ROUNDS: usize = 4;
-
 impl Shared {
-    pub(crate) fn new(
-        rank: Rank,
-        size: Rank,
-        endpoints: Vec<Box<dyn Endpoint>>,
-        control: Box<dyn Control>,
-        host: Box<dyn Host>,
-        plans: Plans,
-    ) -> Shared {
+    pub(crate) fn new(rank: Rank, size: Rank, core: Core, host: Box<dyn Host>) -> Shared {
+        let bell = core.control().event().clone();
         Shared {
             rank,
             size,
-            control,
-            core: Mutex::new(Core::new(endpoints, plans)),
-            role: Mutex::new(host),
-            event: Event::new(),
-            contended: AtomicBool::new(false),
+            handover: Handover::new(core, host, bell),
         }
     }
 
     /// The state, for a short time.
-    pub(crate) fn lock(&self) -> Guard<'_> {
-        let core = match self.core.lock() {
-            Ok(core) => core,
-            Err(poisoned) => self.recover(poisoned),
-        };
-        self.guard(core)
-    }
-
-    /// Somebody panicked inside a call: the group is over, and says so.
-    fn recover<'a>(&self, poisoned: PoisonError<MutexGuard<'a, Core>>) -> MutexGuard<'a, Core> {
-        let mut core = poisoned.into_inner();
-        self.core.clear_poison();
-        core.fail_as(self, Kind::Panicked);
-        core
-    }
-
-    fn guard<'a>(&'a self, core: MutexGuard<'a, Core>) -> Guard<'a> {
-        Guard {
-            shared: self,
-            core: Some(core),
-        }
+    pub(crate) fn lock(&self) -> Guard<'_, Core, Box<dyn Host>> {
+        self.handover.lock()
     }
 
     /// Starts an operation over memory that stays lent until it is done or the group has failed.
@@ -87,163 +47,59 @@ impl Shared {
         input: Piece,
         output: Piece,
     ) -> Result<Ticket, Error> {
-        self.lock().submit(self, spec, tuning, input, output)
+        self.lock().submit(spec, tuning, input, output)
     }
 
-    /// Drives until all of `tickets` are done.
+    /// Blocks until all of `tickets` are done.
     pub(crate) fn wait(&self, tickets: &[Ticket], timeout: Duration) -> Result<(), Error> {
-        loop {
-            // Taken before looking, so that nothing between is missed.
-            let key = self.event.listen();
-            if let Some(mut host) = self.take_role() {
-                let result = self.wait_as_driver(&mut **host, tickets, timeout);
-                drop(host);
-                self.event.notify();
-                return result;
-            }
-            let mut core = self.lock();
-            let state = core.step(self).and_then(|_| core.state(tickets));
-            drop(core);
-            if state? {
-                return Ok(());
-            }
-            if !self.event.wait(key, Some(timeout)) {
-                self.expire(timeout);
-            }
-        }
+        self.handover.wait(&mut Waiting {
+            tickets,
+            timeout,
+            asleep_since: None,
+            idle_since: None,
+            now: Time::default(),
+            until: None,
+            next: Time::NEVER,
+            set: WaitSet::new(),
+        })
     }
 
-    fn take_role(&self) -> Option<MutexGuard<'_, Box<dyn Host>>> {
-        match self.role.try_lock() {
-            Ok(host) => Some(host),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    fn wait_as_driver(
-        &self,
-        host: &mut dyn Host,
-        tickets: &[Ticket],
-        timeout: Duration,
-    ) -> Result<(), Error> {
-        let mut deadline = None;
-        let mut set = WaitSet::new();
-        let mut idle_since: Option<Time> = None;
-        loop {
-            let mut core = self.lock();
-            let moved = core.step(self)?;
-            let done = core.state(tickets)?;
-            drop(core);
-            if moved == Drive::Progress
-                && let Some(since) = idle_since.take()
-            {
-                host.waited(host.now().since(since));
-            }
-            if done {
-                return Ok(());
-            }
-            if moved == Drive::Progress {
-                continue;
-            }
-            let now = host.now();
-            let since = *idle_since.get_or_insert(now);
-            let until = *deadline.get_or_insert(now + timeout);
-            if now >= until {
-                self.expire(timeout);
-                continue;
-            }
-            if now.since(since) < host.spin_budget() {
-                std::hint::spin_loop();
-                continue;
-            }
-            set.clear();
-            let mut core = self.lock();
-            let ready = core.listen(self, &mut set);
-            let again = core.step(self)?;
-            let done = core.state(tickets)?;
-            drop(core);
-            if done {
-                return Ok(());
-            }
-            if ready == Ready::Wait && again == Drive::Idle {
-                host.park(&mut set, until);
-            }
-        }
-    }
-
-    /// Moves what can be moved now, for asynchronous callers. Never blocks. `deadline`: the present, and when to look
-    /// again at the latest; `None` while somebody else drives.
+    /// Moves what can be moved now, for asynchronous callers. Never blocks.
     pub(crate) fn poll(
         &self,
-        tickets: &[Ticket],
+        ticket: Ticket,
         waker: &Waker,
-        deadline: Option<(Time, Time)>,
+        timeout: Duration,
     ) -> Poll<Result<(), Error>> {
-        let Some(mut core) = self.try_lock(waker) else {
-            return Poll::Pending;
+        let mut task = Polling {
+            ticket,
+            timeout,
+            event: self.handover.event(),
+            set: WaitSet::new(),
         };
-        let mut set = WaitSet::new();
-        for round in 1..=INLINE_ROUNDS {
-            if round == INLINE_ROUNDS {
-                // Registered before the last look, so that nothing between is missed.
-                if core.listen(self, &mut set) == Ready::Now {
-                    waker.wake_by_ref();
-                }
-                for (event, _) in set.events() {
-                    event.register(waker);
-                }
-            }
-            match core.step(self).and_then(|_| core.state(tickets)) {
-                Ok(false) => {}
-                Ok(true) => return Poll::Ready(Ok(())),
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        let alarm = deadline.and_then(|(now, deadline)| core.arm(now, deadline));
-        drop(core);
-        for delay in set.longest_sleep().into_iter().chain(alarm) {
-            self.control.wake_after(delay, &self.event);
-        }
-        Poll::Pending
-    }
-
-    fn try_lock(&self, waker: &Waker) -> Option<Guard<'_>> {
-        for attempt in 0..2 {
-            match self.core.try_lock() {
-                Ok(core) => return Some(self.guard(core)),
-                Err(TryLockError::Poisoned(poisoned)) => {
-                    return Some(self.guard(self.recover(poisoned)));
-                }
-                Err(TryLockError::WouldBlock) if attempt == 0 => {
-                    // Whoever holds it sees the flag when he leaves, and wakes us.
-                    self.event.register(waker);
-                    self.contended.store(true, Ordering::SeqCst);
-                }
-                Err(TryLockError::WouldBlock) => {}
-            }
-        }
-        None
-    }
-
-    /// An operation was not done in time: the group is over.
-    pub(crate) fn expire(&self, timeout: Duration) {
-        self.lock().fail_deadline(self, timeout);
-    }
-
-    /// The group's clock; `None` while somebody else drives (who then minds the time).
-    pub(crate) fn now(&self) -> Option<Time> {
-        self.take_role().map(|host| host.now())
+        self.handover.poll(waker, &mut task)
     }
 
     /// Keeps the memory of an operation whose handle is dropped.
-    pub(crate) fn adopt(&self, ticket: Ticket, memory: Box<dyn Keep>) {
-        self.lock().adopt(ticket, memory);
+    pub(crate) fn adopt(&self, ticket: Ticket, memory: Box<dyn Send>) {
+        // What is not kept is dropped after unlocking.
+        let _done = self.lock().adopt(ticket, memory);
     }
 
-    /// One round of progress for everything in flight.
+    /// Moves what can be moved now.
     pub(crate) fn progress(&self) -> Result<(), Error> {
-        self.lock().step(self).map(|_| ())
+        let mut core = self.lock();
+        while core.step()? == Drive::Progress {}
+        Ok(())
+    }
+
+    /// Sees to it that what was just submitted leaves, if it can.
+    pub(crate) fn nudge(&self) {
+        let mut core = self.lock();
+        // What goes wrong comes out of the handles.
+        if core.step().is_ok_and(|drive| drive == Drive::Progress) {
+            core.unsettle();
+        }
     }
 
     /// Drives until nothing is in flight, then refuses further calls.
@@ -258,46 +114,142 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cause) = core.left_behind(self.rank) {
-            self.control.abort(cause);
-        }
-        core.quiet();
+        self.handover.exclusive().leave();
     }
 }
 
-/// The state, locked. Leaving wakes whoever could not wait for it.
-pub(crate) struct Guard<'a> {
-    shared: &'a Shared,
-    core: Option<MutexGuard<'a, Core>>,
+/// A blocking call.
+struct Waiting<'a> {
+    tickets: &'a [Ticket],
+    timeout: Duration,
+    /// When this thread first slept while another drove.
+    asleep_since: Option<Instant>,
+    /// When the driver last found nothing to do.
+    idle_since: Option<Time>,
+    /// As of the last look at the clock.
+    now: Time,
+    /// When the driver gives up.
+    until: Option<Time>,
+    /// When anybody's time is up.
+    next: Time,
+    set: WaitSet,
 }
 
-impl std::ops::Deref for Guard<'_> {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        match &self.core {
-            Some(core) => core,
-            None => unreachable!("given back only by drop"),
-        }
+impl Waiting<'_> {
+    /// The time that is left, as far as this thread has slept; exact across wake-ups and a change of role.
+    fn rest(&self) -> Duration {
+        let slept = self.asleep_since.map_or(Duration::ZERO, |s| s.elapsed());
+        self.timeout.saturating_sub(slept)
     }
 }
 
-impl std::ops::DerefMut for Guard<'_> {
-    fn deref_mut(&mut self) -> &mut Core {
-        match &mut self.core {
-            Some(core) => core,
-            None => unreachable!("given back only by drop"),
-        }
+fn look(core: &mut Core, tickets: &[Ticket]) -> Look<Result<(), Error>> {
+    // An operation that is done is done, whatever has failed since.
+    if core.are_done(tickets) {
+        return Look::Done(Ok(()));
+    }
+    let step = core.step();
+    if core.are_done(tickets) {
+        return Look::Done(Ok(()));
+    }
+    match step {
+        Ok(Drive::Progress) => Look::Moved,
+        Ok(Drive::Idle) => Look::Idle,
+        Err(error) => Look::Done(Err(error)),
     }
 }
 
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        self.core = None;
-        let contended = &self.shared.contended;
-        if contended.load(Ordering::SeqCst) && contended.swap(false, Ordering::SeqCst) {
-            self.shared.event.notify();
+impl Call<Core, Box<dyn Host>> for Waiting<'_> {
+    type Out = Result<(), Error>;
+
+    fn look(&mut self, core: &mut Core) -> Look<Self::Out> {
+        look(core, self.tickets)
+    }
+
+    fn late(&mut self, core: &mut Core, host: &Box<dyn Host>) -> Option<Self::Out> {
+        self.now = host.now();
+        let rest = self.rest();
+        let until = *self.until.get_or_insert(self.now + rest);
+        if self.now >= until {
+            return Some(self.give_up(core));
+        }
+        match core.due(self.now) {
+            Ok(next) => self.next = next.map_or(until, |next| next.min(until)),
+            Err(error) => return Some(Err(error)),
+        }
+        None
+    }
+
+    fn spins(&mut self, host: &Box<dyn Host>) -> bool {
+        let since = *self.idle_since.get_or_insert(self.now);
+        self.now.since(since) < host.spin_budget()
+    }
+
+    fn listen(&mut self, core: &mut Core) -> bool {
+        self.set.clear();
+        core.listen(&mut self.set) == Ready::Wait
+    }
+
+    fn park(&mut self, host: &mut Box<dyn Host>) {
+        host.park(&mut self.set, self.next);
+    }
+
+    fn resumed(&mut self, host: &mut Box<dyn Host>) {
+        if let Some(since) = self.idle_since.take() {
+            host.waited(host.now().since(since));
+        }
+    }
+
+    fn left(&mut self) -> Option<Duration> {
+        self.asleep_since.get_or_insert_with(Instant::now);
+        Some(self.rest())
+    }
+
+    fn give_up(&mut self, core: &mut Core) -> Self::Out {
+        let late = self.tickets.iter().copied().find(|t| !core.are_done(&[*t]));
+        Err(core.fail_deadline(late, self.timeout))
+    }
+}
+
+/// A poll of an operation that owns its memory.
+struct Polling<'a> {
+    ticket: Ticket,
+    timeout: Duration,
+    /// What alarms notify: every poll is registered with it.
+    event: &'a Event,
+    set: WaitSet,
+}
+
+impl Task<Core, Box<dyn Host>> for Polling<'_> {
+    type Out = Result<(), Error>;
+
+    fn look(&mut self, core: &mut Core) -> Look<Self::Out> {
+        look(core, &[self.ticket])
+    }
+
+    fn register(&mut self, core: &mut Core, waker: &Waker) -> bool {
+        let is_quiet = core.listen(&mut self.set) == Ready::Wait;
+        for (event, _) in self.set.events() {
+            event.register(waker);
+        }
+        is_quiet
+    }
+
+    fn mind(&mut self, core: &mut Core, host: Option<&Box<dyn Host>>) -> Option<Self::Out> {
+        if let Some(longest) = self.set.longest_sleep() {
+            core.control().wake_after(longest, self.event);
+        }
+        core.limit(self.ticket, Limit::new(self.timeout));
+        // While somebody drives, he hears of the limit, and minds it.
+        let now = host?.now();
+        match core.due(now) {
+            Ok(next) => {
+                if let Some(delay) = next.and_then(|next| core.arm(now, next)) {
+                    core.control().wake_after(delay, self.event);
+                }
+                None
+            }
+            Err(error) => Some(Err(error)),
         }
     }
 }

@@ -13,6 +13,7 @@ use unisono_select::{Choice, SelectError};
 use crate::Error;
 use crate::driver::Shared;
 use crate::plans::{Plans, Spec, Tuning};
+use crate::state::Core;
 
 /// One rank of a group.
 ///
@@ -69,7 +70,8 @@ impl Group {
             return Err(Error::Parts { rank, size });
         }
         let plans = Plans::new(rank, topology, registry);
-        let shared = Shared::new(rank, size, endpoints, control, host, plans);
+        let core = Core::new(rank, endpoints, control, plans);
+        let shared = Shared::new(rank, size, core, host);
         Ok(Group {
             shared: Arc::new(shared),
             tuning: Tuning::default(),

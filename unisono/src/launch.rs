@@ -62,4 +62,12 @@ impl Group {
             None => Ok(()),
         }
     }
+
+    /// Waits for two launched calls, in the time of one.
+    pub(crate) fn finish_both(&self, tickets: [Option<Ticket>; 2]) -> Result<(), Error> {
+        match tickets {
+            [Some(first), Some(second)] => self.shared.wait(&[first, second], self.timeout),
+            [first, second] => self.finish(first.or(second)),
+        }
+    }
 }

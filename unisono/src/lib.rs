@@ -30,17 +30,20 @@ mod check;
 mod driver;
 mod error;
 mod group;
+mod handover;
 mod inproc;
 mod launch;
 mod memory;
 pub mod owned;
+mod pending;
 mod plans;
 mod state;
+mod sync;
 
 pub use error::{Error, Failure};
 pub use group::{DEFAULT_TIMEOUT, Group};
 pub use inproc::{inproc, inproc_with};
-pub use memory::{Owned, Source, Target};
+pub use memory::{Owned, OwnedTarget, Source, Target};
 pub use owned::Handle;
 
 pub use half::{bf16, f16};
@@ -67,3 +70,7 @@ pub fn registry() -> Registry {
     unisono_dissemination::register(&mut registry);
     registry
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct ReadmeDoctests;

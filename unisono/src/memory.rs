@@ -89,6 +89,13 @@ pub trait Owned: unisono_contract::memory::Stable + Send + 'static {
     fn elements(&self) -> usize;
 }
 
+/// Memory that an operation in flight owns and writes: any [`Owned`] but [`Bytes`].
+pub trait OwnedTarget: Owned {}
+
+impl<T: Element> OwnedTarget for Vec<T> {}
+impl<T: Element> OwnedTarget for Box<[T]> {}
+impl<T: Element> OwnedTarget for Buffer<T> {}
+
 macro_rules! owned {
     ($([$($generics:tt)*] $t:ty, $elem:ty);* $(;)?) => {$(
         impl<$($generics)*> Owned for $t {

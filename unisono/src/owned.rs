@@ -29,13 +29,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use unisono_contract::{Lease, Piece, Time};
+use unisono_contract::{Lease, Piece};
 use unisono_core::{Collective, Element, Op, Rank};
 use unisono_engine::Ticket;
 
 use crate::check::{Call, Lengths};
 use crate::launch::Memory;
-use crate::{Error, Failure, Group, Owned};
+use crate::{Error, Failure, Group, Owned, OwnedTarget};
 
 /// An operation with its memory, not yet started. `R` is what comes back.
 #[must_use = "an operation does nothing until it is started by Group::start"]
@@ -47,7 +47,7 @@ pub struct Start<I: Owned, O: Owned<Elem = I::Elem>, R> {
 }
 
 /// [`Group::all_reduce`]; gives `x` back.
-pub fn all_reduce<X: Owned>(x: X, op: Op) -> Start<X, X, X> {
+pub fn all_reduce<X: OwnedTarget>(x: X, op: Op) -> Start<X, X, X> {
     in_place(Collective::AllReduce, Some(op), 0, x)
 }
 
@@ -55,7 +55,7 @@ pub fn all_reduce<X: Owned>(x: X, op: Op) -> Start<X, X, X> {
 pub fn all_reduce_into<X, Y>(x: X, y: Y, op: Op) -> Start<X, Y, (X, Y)>
 where
     X: Owned,
-    Y: Owned<Elem = X::Elem>,
+    Y: OwnedTarget<Elem = X::Elem>,
 {
     start(Collective::AllReduce, Some(op), 0, Some(x), Some(y), both)
 }
@@ -64,13 +64,20 @@ where
 pub fn reduce_scatter<X, Y>(x: X, y: Y, op: Op) -> Start<X, Y, (X, Y)>
 where
     X: Owned,
-    Y: Owned<Elem = X::Elem>,
+    Y: OwnedTarget<Elem = X::Elem>,
 {
-    start(Collective::ReduceScatter, Some(op), 0, Some(x), Some(y), both)
+    start(
+        Collective::ReduceScatter,
+        Some(op),
+        0,
+        Some(x),
+        Some(y),
+        both,
+    )
 }
 
 /// [`Group::reduce_scatter_in_place`]; gives `x` back.
-pub fn reduce_scatter_in_place<X: Owned>(x: X, op: Op) -> Start<X, X, X> {
+pub fn reduce_scatter_in_place<X: OwnedTarget>(x: X, op: Op) -> Start<X, X, X> {
     in_place(Collective::ReduceScatter, Some(op), 0, x)
 }
 
@@ -78,18 +85,18 @@ pub fn reduce_scatter_in_place<X: Owned>(x: X, op: Op) -> Start<X, X, X> {
 pub fn all_gather<X, Y>(x: X, y: Y) -> Start<X, Y, (X, Y)>
 where
     X: Owned,
-    Y: Owned<Elem = X::Elem>,
+    Y: OwnedTarget<Elem = X::Elem>,
 {
     start(Collective::AllGather, None, 0, Some(x), Some(y), both)
 }
 
 /// [`Group::all_gather_in_place`]; gives `y` back.
-pub fn all_gather_in_place<Y: Owned>(y: Y) -> Start<Y, Y, Y> {
+pub fn all_gather_in_place<Y: OwnedTarget>(y: Y) -> Start<Y, Y, Y> {
     in_place(Collective::AllGather, None, 0, y)
 }
 
 /// [`Group::broadcast`]; gives `x` back.
-pub fn broadcast<X: Owned>(x: X, root: Rank) -> Start<X, X, X> {
+pub fn broadcast<X: OwnedTarget>(x: X, root: Rank) -> Start<X, X, X> {
     in_place(Collective::Broadcast, None, root, x)
 }
 
@@ -97,13 +104,13 @@ pub fn broadcast<X: Owned>(x: X, root: Rank) -> Start<X, X, X> {
 pub fn reduce<X, Y>(x: X, y: Option<Y>, op: Op, root: Rank) -> Start<X, Y, (X, Option<Y>)>
 where
     X: Owned,
-    Y: Owned<Elem = X::Elem>,
+    Y: OwnedTarget<Elem = X::Elem>,
 {
     start(Collective::Reduce, Some(op), root, Some(x), y, first)
 }
 
 /// [`Group::reduce_in_place`]; gives `x` back.
-pub fn reduce_in_place<X: Owned>(x: X, op: Op, root: Rank) -> Start<X, X, X> {
+pub fn reduce_in_place<X: OwnedTarget>(x: X, op: Op, root: Rank) -> Start<X, X, X> {
     in_place(Collective::Reduce, Some(op), root, x)
 }
 
@@ -111,7 +118,7 @@ pub fn reduce_in_place<X: Owned>(x: X, op: Op, root: Rank) -> Start<X, X, X> {
 pub fn gather<X, Y>(x: X, y: Option<Y>, root: Rank) -> Start<X, Y, (X, Option<Y>)>
 where
     X: Owned,
-    Y: Owned<Elem = X::Elem>,
+    Y: OwnedTarget<Elem = X::Elem>,
 {
     start(Collective::Gather, None, root, Some(x), y, first)
 }
@@ -120,7 +127,7 @@ where
 pub fn scatter<X, Y>(x: Option<X>, y: Y, root: Rank) -> Start<X, Y, (Option<X>, Y)>
 where
     X: Owned,
-    Y: Owned<Elem = X::Elem>,
+    Y: OwnedTarget<Elem = X::Elem>,
 {
     let give = |x, y: Option<Y>| Some((x, y?));
     start(Collective::Scatter, None, root, x, Some(y), give)
@@ -130,7 +137,7 @@ where
 pub fn all_to_all<X, Y>(x: X, y: Y) -> Start<X, Y, (X, Y)>
 where
     X: Owned,
-    Y: Owned<Elem = X::Elem>,
+    Y: OwnedTarget<Elem = X::Elem>,
 {
     start(Collective::AllToAll, None, 0, Some(x), Some(y), both)
 }
@@ -146,7 +153,7 @@ pub fn send<X: Owned>(x: X, to: Rank) -> Start<X, Vec<X::Elem>, X> {
 }
 
 /// [`Group::recv`]; gives `y` back.
-pub fn recv<Y: Owned>(y: Y, from: Rank) -> Start<Vec<Y::Elem>, Y, Y> {
+pub fn recv<Y: OwnedTarget>(y: Y, from: Rank) -> Start<Vec<Y::Elem>, Y, Y> {
     start(Collective::Recv, None, from, None, Some(y), |_, y| y)
 }
 
@@ -173,7 +180,7 @@ fn start<I: Owned, O: Owned<Elem = I::Elem>, R>(
     }
 }
 
-fn in_place<X: Owned>(
+fn in_place<X: OwnedTarget>(
     collective: Collective,
     op: Option<Op>,
     root: Rank,
@@ -225,7 +232,6 @@ pub struct Handle<R: 'static> {
     group: Group,
     held: Option<Box<dyn Held<R>>>,
     state: Result<Option<Ticket>, Error>,
-    deadline: Option<Time>,
 }
 
 impl Group {
@@ -258,11 +264,9 @@ impl Group {
             group: self.clone(),
             held: Some(Box::new(leases)),
             state,
-            deadline: None,
         };
         if handle.state.as_ref().is_ok_and(Option::is_some) {
-            // Whatever can leave now, leaves now; what goes wrong comes out of the handle.
-            let _ = self.progress();
+            self.shared.nudge();
         }
         handle
     }
@@ -291,13 +295,6 @@ impl<R> Handle<R> {
             Err(error) => Err(Failure { error, buffers }),
         }
     }
-
-    /// The present and the deadline, which the first look sets; `None` while somebody else drives.
-    fn deadline(&mut self) -> Option<(Time, Time)> {
-        let now = self.group.shared.now()?;
-        let timeout = self.group.timeout;
-        Some((now, *self.deadline.get_or_insert(now + timeout)))
-    }
 }
 
 impl<R> Unpin for Handle<R> {}
@@ -315,11 +312,8 @@ impl<R> Future for Handle<R> {
                 return Poll::Ready(this.collect(Err(error)));
             }
         };
-        let deadline = this.deadline();
-        if deadline.is_some_and(|(now, deadline)| now >= deadline) {
-            this.group.shared.expire(this.group.timeout);
-        }
-        match this.group.shared.poll(&[ticket], cx.waker(), deadline) {
+        let timeout = this.group.timeout;
+        match this.group.shared.poll(ticket, cx.waker(), timeout) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(result) => Poll::Ready(this.collect(result)),
         }

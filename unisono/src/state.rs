@@ -1,86 +1,45 @@
 //! What the lock of a group protects: engine, endpoints, plans, and which operations are under way.
 
-use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use unisono_contract::{Drain, Endpoint, Field, LinkCause, Piece, Ready, Time, WaitSet};
-use unisono_control::{Cause, Kind, Operation};
-use unisono_core::{Collective, DType, Op, Rank};
+use unisono_control::{Cause, Control, Kind, Operation};
+use unisono_core::{Collective, DType, Op, Rank, UserOp};
 use unisono_engine::{Drive, Engine, EngineError, Ticket};
 
 use crate::Error;
-use crate::driver::Shared;
+use crate::handover::{News, State};
+use crate::pending::{Limit, Pending};
 use crate::plans::{Plans, Spec, Tuning};
 
 pub(crate) struct Core {
+    rank: Rank,
+    control: Arc<dyn Control>,
     engine: Engine,
     endpoints: Vec<Box<dyn Endpoint>>,
     pub(crate) plans: Plans,
     pending: Pending,
     /// Memory of operations whose handles were dropped.
-    orphans: Vec<(Ticket, Box<dyn Keep>)>,
+    orphans: Vec<(Ticket, Box<dyn Send>)>,
     failed: Option<Error>,
     closed: bool,
     /// When the alarm that is set for asynchronous callers goes off.
     alarm: Option<Time>,
-}
-
-/// Something that is kept until an operation is done.
-pub(crate) trait Keep: Send {}
-impl<T: Send> Keep for T {}
-
-/// Operations that are not done, in the order of their tickets: a window over them.
-#[derive(Default)]
-struct Pending {
-    base: u64,
-    window: VecDeque<(Operation, bool)>,
-}
-
-impl Pending {
-    fn start(&mut self, ticket: Ticket, operation: Operation) {
-        if self.window.is_empty() {
-            self.base = ticket.0;
-        }
-        self.window.push_back((operation, false));
-    }
-
-    fn finish(&mut self, ticket: Ticket) {
-        let index = ticket.0.wrapping_sub(self.base) as usize;
-        if let Some(entry) = self.window.get_mut(index) {
-            entry.1 = true;
-        }
-        while self.window.front().is_some_and(|(_, done)| *done) {
-            self.window.pop_front();
-            self.base += 1;
-        }
-    }
-
-    fn is_done(&self, ticket: Ticket) -> bool {
-        match ticket.0.checked_sub(self.base) {
-            None => true,
-            Some(index) => self
-                .window
-                .get(index as usize)
-                .is_none_or(|(_, done)| *done),
-        }
-    }
-
-    fn tickets(&self) -> Vec<Ticket> {
-        (self.base..self.base + self.window.len() as u64)
-            .map(Ticket)
-            .collect()
-    }
-
-    /// The oldest operation under way: the one to name when something fails.
-    fn oldest(&self) -> Option<Operation> {
-        self.window.front().map(|(operation, _)| *operation)
-    }
+    news: News,
 }
 
 impl Core {
-    pub(crate) fn new(endpoints: Vec<Box<dyn Endpoint>>, plans: Plans) -> Core {
+    pub(crate) fn new(
+        rank: Rank,
+        endpoints: Vec<Box<dyn Endpoint>>,
+        control: Box<dyn Control>,
+        plans: Plans,
+    ) -> Core {
         Core {
+            rank,
+            control: control.into(),
             engine: Engine::new(0, 0),
             endpoints,
             plans,
@@ -89,20 +48,24 @@ impl Core {
             failed: None,
             closed: false,
             alarm: None,
+            news: News::default(),
         }
+    }
+
+    pub(crate) fn control(&self) -> &Arc<dyn Control> {
+        &self.control
     }
 
     pub(crate) fn submit(
         &mut self,
-        shared: &Shared,
         spec: Spec,
         tuning: &Tuning,
         input: Piece,
         output: Piece,
     ) -> Result<Ticket, Error> {
-        self.check_failed(shared)?;
+        self.check_failed()?;
         if self.closed {
-            return Err(Error::Closed { rank: shared.rank });
+            return Err(Error::Closed { rank: self.rank });
         }
         let plan = self
             .plans
@@ -114,50 +77,43 @@ impl Core {
         let ticket = match self.engine.submit(&plan, input, output) {
             Ok(ticket) => ticket,
             Err(EngineError::OutOfMemory(error)) => return Err(error.into()),
-            Err(error) => return Err(self.fail(shared, &error)),
+            Err(error) => return Err(self.fail(&error)),
         };
         self.pending.start(ticket, operation);
-        self.collect(shared);
+        self.collect();
         Ok(ticket)
     }
 
     /// One round: what can move moves, what is done is noted.
-    pub(crate) fn step(&mut self, shared: &Shared) -> Result<Drive, Error> {
-        self.check_failed(shared)?;
+    pub(crate) fn step(&mut self) -> Result<Drive, Error> {
+        self.check_failed()?;
         let drive = self.engine.drive(&mut self.endpoints);
-        self.collect(shared);
-        drive.map_err(|error| self.fail(shared, &error))
+        self.collect();
+        let drive = drive.map_err(|error| self.fail(&error))?;
+        self.news.moved |= drive == Drive::Progress;
+        Ok(drive)
     }
 
     /// Whether all of `tickets` are done.
-    pub(crate) fn state(&self, tickets: &[Ticket]) -> Result<bool, Error> {
-        if tickets.iter().all(|t| self.pending.is_done(*t)) {
-            return Ok(true);
-        }
-        match &self.failed {
-            Some(error) => Err(error.clone()),
-            None => Ok(false),
-        }
+    pub(crate) fn are_done(&self, tickets: &[Ticket]) -> bool {
+        tickets.iter().all(|t| self.pending.is_done(*t))
     }
 
-    fn collect(&mut self, shared: &Shared) {
+    fn collect(&mut self) {
         let mut any = false;
         while let Some(ticket) = self.engine.finished() {
             any = true;
             self.pending.finish(ticket);
-            if !self.orphans.is_empty() {
-                self.orphans.retain(|(t, _)| *t != ticket);
+            if let Some(at) = self.orphans.iter().position(|(t, _)| *t == ticket) {
+                self.news.garbage.push(self.orphans.swap_remove(at).1);
             }
         }
-        if any {
-            shared.event.notify();
-        }
+        self.news.done |= any;
     }
 
     /// What would announce progress; `Ready::Now`: do not sleep.
-    pub(crate) fn listen(&mut self, shared: &Shared, set: &mut WaitSet) -> Ready {
-        set.add(&shared.event);
-        set.add(shared.control.event());
+    pub(crate) fn listen(&mut self, set: &mut WaitSet) -> Ready {
+        set.add(self.control.event());
         let mut ready = Ready::Wait;
         for endpoint in &mut self.endpoints {
             // A link that broke is reported by the poll that follows.
@@ -168,15 +124,34 @@ impl Core {
         ready
     }
 
-    pub(crate) fn adopt(&mut self, ticket: Ticket, memory: Box<dyn Keep>) {
-        if self.failed.is_none() && !self.pending.is_done(ticket) {
-            self.orphans.push((ticket, memory));
+    /// Keeps `memory` until an operation is done; gives it back when it is.
+    pub(crate) fn adopt(&mut self, ticket: Ticket, memory: Box<dyn Send>) -> Option<Box<dyn Send>> {
+        if self.failed.is_some() || self.pending.is_done(ticket) {
+            return Some(memory);
         }
+        self.pending.forget_limit(ticket);
+        self.orphans.push((ticket, memory));
+        None
+    }
+
+    /// Sets the limit of a polled operation, once.
+    pub(crate) fn limit(&mut self, ticket: Ticket, limit: Limit) {
+        // A driver has to hear of it.
+        self.news.moved |= self.pending.limit(ticket, limit);
+    }
+
+    /// Fails the group when the time of a polled operation is up; gives when to look again.
+    pub(crate) fn due(&mut self, now: Time) -> Result<Option<Time>, Error> {
+        let due = self.pending.due(now);
+        due.map_err(|(ticket, timeout)| self.fail_deadline(Some(ticket), timeout))
     }
 
     /// How long until `deadline`, unless an alarm that goes off before it is set already.
     pub(crate) fn arm(&mut self, now: Time, deadline: Time) -> Option<Duration> {
-        if self.alarm.is_some_and(|alarm| alarm > now && alarm <= deadline) {
+        if self
+            .alarm
+            .is_some_and(|alarm| alarm > now && alarm <= deadline)
+        {
             return None;
         }
         self.alarm = Some(deadline);
@@ -189,47 +164,51 @@ impl Core {
         self.pending.tickets()
     }
 
-    fn check_failed(&mut self, shared: &Shared) -> Result<(), Error> {
+    fn check_failed(&mut self) -> Result<(), Error> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        match shared.control.aborted() {
+        match self.control.aborted() {
             None => Ok(()),
-            Some(cause) => Err(self.end(shared, cause)),
+            Some(cause) => Err(self.end(cause)),
         }
     }
 
-    pub(crate) fn fail_deadline(&mut self, shared: &Shared, timeout: Duration) {
+    /// The operation of `late` was not done in time.
+    pub(crate) fn fail_deadline(&mut self, late: Option<Ticket>, timeout: Duration) -> Error {
         let mut waiting_for: Vec<Rank> = self.engine.waiting_for().map(|(peer, _)| peer).collect();
         waiting_for.sort_unstable();
         waiting_for.dedup();
         let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        let operation = late.and_then(|ticket| self.pending.operation(ticket));
         self.fail_as(
-            shared,
+            operation,
             Kind::Deadline {
                 millis,
                 waiting_for,
             },
-        );
+        )
     }
 
-    pub(crate) fn fail_as(&mut self, shared: &Shared, kind: Kind) -> Error {
+    /// Fails the group on account of `operation`, or else the oldest one.
+    fn fail_as(&mut self, operation: Option<Operation>, kind: Kind) -> Error {
         if let Some(error) = &self.failed {
             return error.clone();
         }
-        let cause = Cause::new(shared.rank, self.pending.oldest(), kind);
-        shared.control.abort(cause.clone());
+        let operation = operation.or_else(|| self.pending.oldest());
+        let cause = Cause::new(self.rank, operation, kind);
+        self.control.abort(cause.clone());
         // Somebody else may have been earlier: the first cause is everybody's.
-        let cause = shared.control.aborted().unwrap_or(cause);
-        self.end(shared, cause)
+        let cause = self.control.aborted().unwrap_or(cause);
+        self.end(cause)
     }
 
-    fn fail(&mut self, shared: &Shared, error: &EngineError) -> Error {
+    fn fail(&mut self, error: &EngineError) -> Error {
         let kind = match error {
             EngineError::Link(link) => match &link.cause {
                 LinkCause::Closed => {
-                    if let Some(cause) = abort_in_time(shared) {
-                        return self.end(shared, cause);
+                    if let Some(cause) = abort_in_time(&*self.control) {
+                        return self.end(cause);
                     }
                     Kind::Lost { rank: link.peer }
                 }
@@ -247,35 +226,35 @@ impl Core {
                 text: other.to_string(),
             },
         };
-        self.fail_as(shared, kind)
+        self.fail_as(None, kind)
     }
 
     /// The group is over: nothing touches the memory of its operations any more.
-    fn end(&mut self, shared: &Shared, cause: Cause) -> Error {
+    fn end(&mut self, cause: Cause) -> Error {
         let error = Error::Failed {
             cause: Arc::new(cause),
         };
         self.failed = Some(error.clone());
         self.quiet();
-        shared.event.notify();
+        self.news.done = true;
         error
     }
 
-    /// What the others are told when this rank goes while its operations are under way.
-    pub(crate) fn left_behind(&self, rank: Rank) -> Option<Cause> {
-        if self.engine.running() == 0 || self.failed.is_some() {
-            return None;
+    /// This rank goes: tells the others, if its operations are under way.
+    pub(crate) fn leave(&mut self) {
+        if self.engine.running() > 0 && self.failed.is_none() {
+            let kind = if std::thread::panicking() {
+                Kind::Panicked
+            } else {
+                Kind::Left
+            };
+            self.fail_as(None, kind);
         }
-        let kind = if std::thread::panicking() {
-            Kind::Panicked
-        } else {
-            Kind::Left
-        };
-        Some(Cause::new(rank, self.pending.oldest(), kind))
+        self.quiet();
     }
 
     /// Withdraws everything from the endpoints, and forgets it.
-    pub(crate) fn quiet(&mut self) {
+    fn quiet(&mut self) {
         for endpoint in &mut self.endpoints {
             // Transports that copy are quiet at once; the leases guard the memory in any case.
             for _ in 0..1000 {
@@ -286,13 +265,24 @@ impl Core {
             }
         }
         self.engine.abandon();
-        self.orphans.clear();
+        let orphans = self.orphans.drain(..).map(|(_, memory)| memory);
+        self.news.garbage.extend(orphans);
+    }
+}
+
+impl State for Core {
+    fn news(&mut self) -> News {
+        mem::take(&mut self.news)
+    }
+
+    /// Before the memory of the call is taken back, so that peers hear this and not of a withdrawn message.
+    fn panicked(&mut self) {
+        self.fail_as(None, Kind::Panicked);
     }
 }
 
 /// A closed link often is the echo of an abort that is still on its way.
-fn abort_in_time(shared: &Shared) -> Option<Cause> {
-    let control = &shared.control;
+fn abort_in_time(control: &dyn Control) -> Option<Cause> {
     let key = control.event().listen();
     if let Some(cause) = control.aborted() {
         return Some(cause);
@@ -312,7 +302,8 @@ fn value(field: Field, value: u64) -> String {
         Field::Op => Op::BUILT_IN
             .into_iter()
             .find(|op| u64::from(op.code()) == value)
-            .map(|op| op.to_string()),
+            .map(|op| op.to_string())
+            .or_else(|| Some(format!("user{}", value.checked_sub(UserOp::FIRST.into())?))),
         _ => None,
     };
     named.unwrap_or_else(|| value.to_string())

@@ -13,7 +13,10 @@ fn ranks<R: Send>(size: u32, f: impl Fn(Group) -> R + Sync) -> Vec<R> {
             .into_iter()
             .map(|group| s.spawn(move || f(group)))
             .collect();
-        threads.into_iter().map(|t| t.join().expect("a rank")).collect()
+        threads
+            .into_iter()
+            .map(|t| t.join().expect("a rank"))
+            .collect()
     })
 }
 
@@ -107,10 +110,14 @@ fn large_vectors_are_right_with_every_algorithm() {
             let registry = unisono::registry();
             for algorithm in registry.names() {
                 let g = g.with_algorithm(algorithm).unwrap();
-                if g.choice::<f32>(Collective::AllReduce, n, Some(Op::Sum)).is_err() {
+                if g.choice::<f32>(Collective::AllReduce, n, Some(Op::Sum))
+                    .is_err()
+                {
                     continue;
                 }
-                let mut x: Vec<f32> = (0..n).map(|i| ((i + g.rank() as usize) % 17) as f32).collect();
+                let mut x: Vec<f32> = (0..n)
+                    .map(|i| ((i + g.rank() as usize) % 17) as f32)
+                    .collect();
                 g.all_reduce(&mut x, Op::Sum).unwrap();
                 for (i, x) in x.iter().enumerate() {
                     let sum: usize = (0..size as usize).map(|r| (i + r) % 17).sum();
@@ -125,7 +132,12 @@ fn large_vectors_are_right_with_every_algorithm() {
 fn several_operations_in_flight_finish_in_any_order_of_waiting() {
     ranks(3, |g| {
         let mut handles: Vec<_> = (0..20)
-            .map(|k| g.start(owned::all_reduce(vec![k as f32 + g.rank() as f32; 1 + k * 997], Op::Sum)))
+            .map(|k| {
+                g.start(owned::all_reduce(
+                    vec![k as f32 + g.rank() as f32; 1 + k * 997],
+                    Op::Sum,
+                ))
+            })
             .collect();
         let gather = g.start(owned::all_gather(vec![g.rank(); 5], vec![0; 15]));
         let dropped = g.start(owned::broadcast(vec![7u8; 100_000], 1));
@@ -193,7 +205,7 @@ fn a_user_operator_keeps_rank_order_unless_it_commutes() {
             for (f, g) in acc.iter_mut().zip(x) {
                 let (a, b) = (*f >> 32, *f & 0xffff_ffff);
                 let (c, d) = (*g >> 32, *g & 0xffff_ffff);
-                let (e, f2) = (a * c & 0xffff_ffff, (a * d + b) & 0xffff_ffff);
+                let (e, f2) = ((a * c) & 0xffff_ffff, (a * d + b) & 0xffff_ffff);
                 *f = e << 32 | f2;
             }
         };
@@ -218,8 +230,14 @@ fn a_user_operator_keeps_rank_order_unless_it_commutes() {
 fn bad_calls_are_refused_before_anything_is_sent() {
     ranks(2, |g| {
         let me = g.rank();
-        let e = g.all_gather(&[1u8, 2], &mut [0; 3]).unwrap_err().to_string();
-        assert_eq!(e, format!("rank {me}: all_gather: the output has 3 elements, it must have 4"));
+        let e = g
+            .all_gather(&[1u8, 2], &mut [0; 3])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            format!("rank {me}: all_gather: the output has 3 elements, it must have 4")
+        );
         let e = g.broadcast(&mut [1u8], 2).unwrap_err().to_string();
         assert!(e.contains("root 2 does not exist in a group of 2"), "{e}");
         let e = g.send(&[1u8], me).unwrap_err();
@@ -227,8 +245,13 @@ fn bad_calls_are_refused_before_anything_is_sent() {
         let e = g.all_reduce(&mut [1i32], Op::Avg).unwrap_err().to_string();
         assert!(e.contains("operator avg does not exist for i32"), "{e}");
         let e = g.with_algorithm("rings").unwrap_err().to_string();
-        assert!(e.contains("unknown algorithm `rings`; known: ") && e.contains("ring-bidir"), "{e}");
-        let e = g.reduce_scatter_in_place(&mut [1i32; 3], Op::Sum).unwrap_err();
+        assert!(
+            e.contains("unknown algorithm `rings`; known: ") && e.contains("ring-bidir"),
+            "{e}"
+        );
+        let e = g
+            .reduce_scatter_in_place(&mut [1i32; 3], Op::Sum)
+            .unwrap_err();
         assert!(matches!(e, Error::NotRows { .. }), "{e}");
         // The group is as good as new.
         let mut x = [1];
@@ -243,13 +266,24 @@ fn ranks_that_disagree_all_get_the_same_error() {
         let mut x = vec![1.0f32; if g.rank() == 2 { 40_000 } else { 50_000 }];
         let first = g.all_reduce(&mut x, Op::Sum).and_then(|()| g.barrier());
         let again = g.barrier();
-        (first.unwrap_err().to_string(), again.unwrap_err().to_string())
+        (
+            first.unwrap_err().to_string(),
+            again.unwrap_err().to_string(),
+        )
     });
     for (first, again) in &errors {
         assert_eq!((first, again), (&errors[0].0, &errors[0].0));
     }
-    assert!(errors[0].0.contains("ranks disagree on count: "), "{}", errors[0].0);
-    assert!(errors[0].0.contains("40000") && errors[0].0.contains("50000"), "{}", errors[0].0);
+    assert!(
+        errors[0].0.contains("ranks disagree on count: "),
+        "{}",
+        errors[0].0
+    );
+    assert!(
+        errors[0].0.contains("40000") && errors[0].0.contains("50000"),
+        "{}",
+        errors[0].0
+    );
 }
 
 #[test]
@@ -261,7 +295,11 @@ fn a_rank_that_is_gone_is_named() {
         let mut x = vec![1.0f32; 50_000];
         g.all_reduce(&mut x, Op::Sum).unwrap_err().to_string()
     });
-    assert!(errors[0].contains("rank 1 was lost during all_reduce #0"), "{}", errors[0]);
+    assert!(
+        errors[0].contains("rank 1 was lost during all_reduce #0"),
+        "{}",
+        errors[0]
+    );
     assert_eq!(errors[0], errors[2]);
 }
 
@@ -276,7 +314,11 @@ fn a_rank_that_never_comes_runs_into_the_deadline() {
         let mut x = vec![1.0f32; 50_000];
         g.all_reduce(&mut x, Op::Sum).unwrap_err().to_string()
     });
-    assert!(errors[0].contains("rank 0 gave up after 0.1 s waiting for rank 1"), "{}", errors[0]);
+    assert!(
+        errors[0].contains("rank 0 gave up after 0.1 s waiting for rank 1"),
+        "{}",
+        errors[0]
+    );
     assert_eq!(errors[0], errors[1]);
 }
 

@@ -20,7 +20,9 @@ fn call(g: &Group, collective: Collective, n: usize, root: u32, in_place: bool) 
     let rows = p as usize;
     let vector: Vec<i32> = (0..n).map(|i| input(me, i)).collect();
     let table: Vec<i32> = (0..n * rows).map(|i| input(me, i)).collect();
-    let gathered: Vec<i32> = (0..n * rows).map(|i| input((i / n.max(1)) as u32, i % n.max(1))).collect();
+    let gathered: Vec<i32> = (0..n * rows)
+        .map(|i| input((i / n.max(1)) as u32, i % n.max(1)))
+        .collect();
     let summed: Vec<i32> = (0..n).map(|i| sum(p, i)).collect();
     let own_row = me as usize * n..(me as usize + 1) * n;
     let is_root = me == root;
@@ -82,11 +84,14 @@ fn call(g: &Group, collective: Collective, n: usize, root: u32, in_place: bool) 
         }
         (C::Scatter, _) => {
             let mut y = vec![-1; n];
-            g.scatter(is_root.then_some(&table[..]), &mut y, root).unwrap();
+            g.scatter(is_root.then_some(&table[..]), &mut y, root)
+                .unwrap();
             assert_eq!(y, own_row.map(|i| input(root, i)).collect::<Vec<_>>());
         }
         (C::AllToAll, _) => {
-            let expected: Vec<i32> = (0..p).flat_map(|s| own_row.clone().map(move |i| input(s, i))).collect();
+            let expected: Vec<i32> = (0..p)
+                .flat_map(|s| own_row.clone().map(move |i| input(s, i)))
+                .collect();
             let mut y = vec![-1; n * rows];
             if in_place {
                 y = table;
@@ -115,7 +120,11 @@ fn every_algorithm_is_right_between_threads() {
                             if g.choice::<i32>(collective, 1, Some(Op::Sum)).is_err() {
                                 continue;
                             }
-                            let roots = if collective.is_rooted() { 0..size } else { 0..1 };
+                            let roots = if collective.is_rooted() {
+                                0..size
+                            } else {
+                                0..1
+                            };
                             for root in roots {
                                 for n in [1, size as usize + 1, 40_000] {
                                     for in_place in [false, true] {
@@ -147,7 +156,10 @@ fn an_algorithm_from_outside_is_used_by_its_name() {
                     call(&g, Collective::AllReduce, n, 0, false);
                 }
                 let error = g.barrier().unwrap_err().to_string();
-                assert!(error.contains("line cannot do barrier here: offers all_reduce"), "{error}");
+                assert!(
+                    error.contains("line cannot do barrier here: offers all_reduce"),
+                    "{error}"
+                );
             });
         }
     });
@@ -160,13 +172,17 @@ fn an_all_gather_beyond_two_gibibytes_is_right() {
     thread::scope(|s| {
         for group in unisono::inproc(2) {
             s.spawn(move || {
-                let byte = |r: u32, i: usize| (i as u32).wrapping_mul(2654435761).wrapping_add(r) as u8;
+                let byte =
+                    |r: u32, i: usize| (i as u32).wrapping_mul(2654435761).wrapping_add(r) as u8;
                 let x: Vec<u8> = (0..n).map(|i| byte(group.rank(), i)).collect();
                 let mut y = vec![0; 2 * n];
                 group.all_gather(&x, &mut y).unwrap();
                 for r in 0..2 {
                     let row = &y[r * n..(r + 1) * n];
-                    assert!(row.iter().enumerate().all(|(i, b)| *b == byte(r as u32, i)), "row {r}");
+                    assert!(
+                        row.iter().enumerate().all(|(i, b)| *b == byte(r as u32, i)),
+                        "row {r}"
+                    );
                 }
             });
         }

@@ -1,0 +1,173 @@
+//! Ranks that call different things: one error for all, with both values in it.
+
+mod common;
+
+use common::ranks;
+use unisono::{Error, Group, Kind, Op};
+
+/// What all ranks say when they do `f`, which differs, and go on.
+fn disagreement(size: u32, f: impl Fn(&Group) -> Result<(), Error> + Sync) -> (String, Kind) {
+    let errors = ranks(size, |g| {
+        // Who has returned already hears of it in his next call.
+        let error = f(&g).and_then(|()| g.barrier()).and_then(|()| g.barrier());
+        error.unwrap_err()
+    });
+    let text = errors[0].to_string();
+    for error in &errors {
+        assert_eq!(error.to_string(), text);
+    }
+    let Error::Failed { cause } = &errors[0] else {
+        panic!("{text}");
+    };
+    (text, cause.kind.clone())
+}
+
+/// That they disagree on `field`, with these values at two of the ranks.
+fn expect(field: &str, values: [&str; 2], (text, kind): (String, Kind)) {
+    let Kind::Mismatch {
+        field: found,
+        mine,
+        theirs,
+        ..
+    } = kind
+    else {
+        panic!("{text}");
+    };
+    let mut found_values = [mine.as_str(), theirs.as_str()];
+    found_values.sort_unstable();
+    let mut values = values;
+    values.sort_unstable();
+    assert_eq!((found.as_str(), found_values), (field, values), "{text}");
+    for value in values {
+        assert!(text.contains(&format!("{value} at rank ")), "{text}");
+    }
+}
+
+#[test]
+fn another_collective() {
+    for n in [1, 50_000] {
+        let text = disagreement(2, |g| {
+            let mut x = vec![1f32; n];
+            if g.rank() == 0 {
+                g.all_reduce(&mut x, Op::Sum)
+            } else {
+                g.all_gather(&x, &mut vec![0f32; 2 * n])
+            }
+        });
+        expect("collective", ["all_reduce", "all_gather"], text);
+    }
+}
+
+#[test]
+fn another_element_type() {
+    for size in [2, 4] {
+        let text = disagreement(size, |g| {
+            if g.rank() == 0 {
+                g.all_reduce(&mut [1f32; 1000], Op::Sum)
+            } else {
+                g.all_reduce(&mut [1i32; 1000], Op::Sum)
+            }
+        });
+        expect("dtype", ["f32", "i32"], text);
+    }
+}
+
+#[test]
+fn another_operator() {
+    for size in [2, 3] {
+        let text = disagreement(size, |g| {
+            let op = if g.rank() == 1 { Op::Max } else { Op::Sum };
+            g.all_reduce(&mut [1f32; 1000], op)
+        });
+        expect("op", ["max", "sum"], text);
+    }
+    let text = disagreement(2, |g| {
+        let user = g.operator::<u64>(true, |acc, x| acc[0] += x[0]).unwrap();
+        let op = if g.rank() == 1 { user } else { Op::Sum };
+        g.all_reduce(&mut [1u64], op)
+    });
+    expect("op", ["sum", "user0"], text);
+}
+
+#[test]
+fn another_count() {
+    for size in [2, 3, 5] {
+        let text = disagreement(size, |g| {
+            let n = if g.rank() == 1 { 40_000 } else { 50_000 };
+            g.all_reduce(&mut vec![1f32; n], Op::Sum)
+        });
+        expect("count", ["40000", "50000"], text);
+    }
+}
+
+#[test]
+fn another_root() {
+    // Noticed where one of the two roots' messages meets a receive of the other's: around a ring it does.
+    let text = disagreement(3, |g| {
+        let root = if g.rank() == 1 { 2 } else { 0 };
+        g.with_algorithm("ring")?.broadcast(&mut [1f32; 1000], root)
+    });
+    expect("root", ["0", "2"], text);
+}
+
+#[test]
+fn another_algorithm_and_other_parameters() {
+    let (text, kind) = disagreement(2, |g| {
+        let name = if g.rank() == 1 {
+            "ring"
+        } else {
+            "mesh-twoshot"
+        };
+        g.with_algorithm(name)?
+            .all_reduce(&mut vec![1f32; 50_000], Op::Sum)
+    });
+    assert!(
+        matches!(&kind, Kind::Mismatch { field, .. } if field == "plan"),
+        "{text}"
+    );
+    let (text, kind) = disagreement(2, |g| {
+        let segments = u64::from(g.rank()) + 1;
+        g.with_algorithm("ring")?
+            .with_segments(segments)
+            .all_reduce(&mut vec![1f32; 50_000], Op::Sum)
+    });
+    assert!(
+        matches!(&kind, Kind::Mismatch { field, .. } if field == "plan"),
+        "{text}"
+    );
+}
+
+#[test]
+fn messages_of_another_length_or_type_are_the_same_error_on_both_sides() {
+    for n in [1, 10_000] {
+        let text = disagreement(2, |g| {
+            if g.rank() == 0 {
+                g.send(&vec![1f32; n], 1)
+            } else {
+                g.recv(&mut vec![1f32; n + 1], 0)
+            }
+        });
+        expect("count", [&n.to_string(), &(n + 1).to_string()], text);
+        let text = disagreement(2, |g| {
+            if g.rank() == 0 {
+                g.send(&vec![1u16; n], 1)
+            } else {
+                g.recv(&mut vec![half::f16::ONE; n], 0)
+            }
+        });
+        expect("dtype", ["u16", "f16"], text);
+    }
+}
+
+#[test]
+fn memory_is_not_touched_by_what_does_not_belong_there() {
+    ranks(2, |g| {
+        if g.rank() == 0 {
+            let _ = g.send(&vec![1f32; 1000], 1);
+        } else {
+            let mut y = vec![5i32; 1000];
+            g.recv(&mut y, 0).unwrap_err();
+            assert!(y.iter().all(|v| *v == 5));
+        }
+    });
+}
