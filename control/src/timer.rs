@@ -56,12 +56,12 @@ impl Timer {
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
                 Some(_) => {
-                    if let Some(Reverse((_, id))) = due.heap.pop()
-                        && let Some(event) = due.events.remove(&id)
-                    {
-                        event.notify();
-                    }
-                    due
+                    let id = due.heap.pop().map(|Reverse((_, id))| id);
+                    let event = id.and_then(|id| due.events.remove(&id));
+                    // Without the lock: a waker may well run code that sets the next alarm.
+                    drop(due);
+                    event.iter().for_each(Event::notify);
+                    self.due.lock().unwrap_or_else(PoisonError::into_inner)
                 }
             };
         }

@@ -56,7 +56,11 @@ impl Group {
             collective: spec.collective.code(),
             dtype: spec.dtype.code(),
             op: spec.op.map_or(0, |op| op.code()),
-            root: if spec.collective.is_rooted() { spec.root } else { 0 },
+            root: if spec.collective.is_rooted() {
+                spec.root
+            } else {
+                0
+            },
             count: spec.count,
             plan: hash.wrapping_mul(31) ^ u64::from(choice.params.channels),
         })
@@ -77,7 +81,7 @@ impl Group {
                 theirs: value(field, theirs),
             },
         );
-        core.fail_with(&self.shared, cause)
+        core.fail_with(cause)
     }
 }
 

@@ -239,6 +239,9 @@ impl Task<Core, Box<dyn Host>> for Polling<'_> {
         if let Some(longest) = self.set.longest_sleep() {
             core.control().wake_after(longest, self.event);
         }
+        if !self.set.descriptors().is_empty() {
+            core.control().watch(self.set.descriptors(), self.event);
+        }
         core.limit(self.ticket, Limit::new(self.timeout));
         // While somebody drives, he hears of the limit, and minds it.
         let now = host?.now();

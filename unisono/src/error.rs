@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use unisono_contract::OutOfMemory;
-use unisono_control::Cause;
+use unisono_control::{AddressError, Cause, EnvironmentError, JoinError};
 use unisono_core::{Collective, DType, Op, Rank};
 use unisono_engine::PlanError;
 use unisono_program::BuildError;
@@ -138,6 +138,21 @@ pub enum Error {
         /// This rank.
         rank: Rank,
     },
+    /// The environment names no rank of any group.
+    #[error(
+        "this process is no rank of a group: UNISONO_RANK, UNISONO_SIZE and UNISONO_COORDINATOR are not set \
+         (start it by `unisono launch -n N -- CMD`)"
+    )]
+    NotLaunched,
+    /// A variable of the environment cannot be used.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+    /// The place to meet is no address.
+    #[error(transparent)]
+    Coordinator(#[from] AddressError),
+    /// The ranks did not come together; all that came get the same error.
+    #[error(transparent)]
+    Join(#[from] JoinError),
     /// The parts of a group do not fit.
     #[error("rank {rank} does not exist in a group of {size}")]
     Parts {

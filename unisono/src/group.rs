@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unisono_contract::{Buffer, Endpoint, Host};
-use unisono_control::Control;
+use unisono_control::{Check, Control};
 use unisono_core::{Collective, Element, Op, Rank, Topology};
 use unisono_program::Registry;
 use unisono_reduce::UserOperator;
@@ -28,6 +28,7 @@ pub struct Group {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tuning: Tuning,
     pub(crate) timeout: Duration,
+    pub(crate) check: Check,
 }
 
 /// How long an operation may take unless said otherwise.
@@ -76,6 +77,7 @@ impl Group {
             shared: Arc::new(shared),
             tuning: Tuning::default(),
             timeout: DEFAULT_TIMEOUT,
+            check: Check::Default,
         })
     }
 

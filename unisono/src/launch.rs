@@ -1,6 +1,7 @@
 //! From checked calls to operations: which part of the memory is input and which output.
 
 use unisono_contract::Piece;
+use unisono_control::Check;
 use unisono_core::Collective;
 use unisono_engine::Ticket;
 
@@ -22,6 +23,9 @@ impl Group {
         in_place: bool,
         memory: Memory,
     ) -> Result<Option<Ticket>, Error> {
+        if self.check == Check::Full && self.size() > 1 && !spec.collective.is_point_to_point() {
+            self.agree(&spec)?;
+        }
         if spec.collective == Collective::Barrier {
             if self.size() == 1 {
                 return Ok(None);

@@ -25,6 +25,7 @@
 //! * Algorithms are plug-ins: see [`registry`] and the crate `unisono-program`.
 #![forbid(unsafe_code)]
 
+mod agree;
 mod blocking;
 mod check;
 mod driver;
@@ -32,6 +33,7 @@ mod error;
 mod group;
 mod handover;
 mod inproc;
+mod join;
 mod launch;
 mod memory;
 pub mod owned;
@@ -43,12 +45,13 @@ mod sync;
 pub use error::{Error, Failure};
 pub use group::{DEFAULT_TIMEOUT, Group};
 pub use inproc::{inproc, inproc_with};
+pub use join::Builder;
 pub use memory::{Owned, OwnedTarget, Source, Target};
 pub use owned::Handle;
 
 pub use half::{bf16, f16};
 pub use unisono_contract::Buffer;
-pub use unisono_control::{Cause, Kind, Operation};
+pub use unisono_control::{Cause, Check, Kind, Operation};
 pub use unisono_core::{Collective, DType, Element, Op, Rank, UserOp};
 pub use unisono_program::Registry;
 pub use unisono_select::Choice;

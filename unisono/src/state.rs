@@ -196,11 +196,23 @@ impl Core {
             return error.clone();
         }
         let operation = operation.or_else(|| self.pending.oldest());
-        let cause = Cause::new(self.rank, operation, kind);
+        self.fail_with(Cause::new(self.rank, operation, kind))
+    }
+
+    /// Fails the group for a cause that every rank has found by itself.
+    pub(crate) fn fail_with(&mut self, cause: Cause) -> Error {
+        if let Some(error) = &self.failed {
+            return error.clone();
+        }
         self.control.abort(cause.clone());
         // Somebody else may have been earlier: the first cause is everybody's.
         let cause = self.control.aborted().unwrap_or(cause);
         self.end(cause)
+    }
+
+    /// The number that the next collective will have.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.engine.next_sequence()
     }
 
     fn fail(&mut self, error: &EngineError) -> Error {
@@ -230,7 +242,9 @@ impl Core {
     }
 
     /// The group is over: nothing touches the memory of its operations any more.
-    fn end(&mut self, cause: Cause) -> Error {
+    fn end(&mut self, mut cause: Cause) -> Error {
+        // A rank that was missed by its heartbeat was lost during whatever this rank was doing.
+        cause.operation = cause.operation.or_else(|| self.pending.oldest());
         let error = Error::Failed {
             cause: Arc::new(cause),
         };
@@ -294,7 +308,7 @@ fn abort_in_time(control: &dyn Control) -> Option<Cause> {
 }
 
 /// A field of a frame as people write it.
-fn value(field: Field, value: u64) -> String {
+pub(crate) fn value(field: Field, value: u64) -> String {
     let named = match field {
         Field::Collective => Collective::name_of_code(value as u8).map(str::to_owned),
         Field::Dtype => DType::from_code(value as u8).map(|d| d.to_string()),
