@@ -4,117 +4,28 @@
 //! (read after write, write after read, write after write), at most one per lane and none that the order of its own lane
 //! already implies. Waits are inferred as if input and output were the same memory, which serves both bindings.
 
+mod error;
 mod lanes;
 mod roll;
+mod rotate;
+
+pub use error::BuildError;
+pub use rotate::rotate;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use unisono_core::{Collective, Homes, Rank};
+use unisono_core::{Homes, Rank};
 
 use crate::emit::Named;
 use crate::hazards::{Access, Hazards};
 use crate::{
     Algorithm, Blocks, Context, Emit, Kind, LaneKind, Location, Operand, Program, Slot, Span,
-    Stage, Symmetry, Unsupported,
+    Stage, Symmetry,
 };
 use lanes::Lanes;
 use roll::Step;
-
-/// Why the steps of an algorithm are no program.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// The algorithm says that it cannot do this.
-    #[error("{algorithm} cannot do {collective} here: {why}")]
-    Unsupported {
-        /// Name of the algorithm.
-        algorithm: String,
-        /// The exchange.
-        collective: Collective,
-        /// What is missing.
-        why: Unsupported,
-    },
-    /// A step reads a block that has no contents at this rank.
-    #[error(
-        "rank {rank}: {what} reads block {block}, which is neither in the input nor written before"
-    )]
-    ReadsNothing {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        what: String,
-        /// The block.
-        block: u64,
-    },
-    /// A block of the output is never written and has no input.
-    #[error("rank {rank}: block {block} of the output is never written")]
-    NeverWritten {
-        /// The rank.
-        rank: Rank,
-        /// The block.
-        block: u64,
-    },
-    /// A peer is out of range or the rank itself.
-    #[error("rank {rank}: {what} names peer {peer} in a world of {size}")]
-    Peer {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        what: String,
-        /// The peer.
-        peer: Rank,
-        /// Number of ranks.
-        size: Rank,
-    },
-    /// A peer has no link to this rank.
-    #[error("rank {rank}: {what} uses the link {rank}-{peer}, which does not exist")]
-    NoLink {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        what: String,
-        /// The peer.
-        peer: Rank,
-    },
-    /// A span is longer than the work vector, or names blocks where there are none.
-    #[error("rank {rank}: {what} names {len} blocks of {blocks}")]
-    TooLong {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        what: String,
-        /// Blocks named.
-        len: u64,
-        /// Blocks there are.
-        blocks: u64,
-    },
-    /// The part set by `Emit::part` does not exist.
-    #[error("rank {rank}: part {part} of {parts}")]
-    Part {
-        /// The rank.
-        rank: Rank,
-        /// The part.
-        part: u32,
-        /// Parts there are.
-        parts: u32,
-    },
-    /// A local reduction without sources.
-    #[error("rank {rank}: reduce without a source")]
-    NoSources {
-        /// The rank.
-        rank: Rank,
-    },
-    /// Sources and target of a local step, or two mentions of a scratch block, are of different numbers of blocks.
-    #[error("rank {rank}: {what} joins blocks of different sizes")]
-    Sizes {
-        /// The rank.
-        rank: Rank,
-        /// The step.
-        what: String,
-    },
-}
 
 /// The program of `cx.rank()`.
 pub fn build(algorithm: &dyn Algorithm, cx: &Context) -> Result<Program, BuildError> {
@@ -142,54 +53,6 @@ pub fn build_all(algorithm: &dyn Algorithm, cx: &Context) -> Result<Vec<Arc<Prog
     (0..size)
         .map(|r| build(algorithm, &cx.at_rank(r)).map(Arc::new))
         .collect()
-}
-
-/// Rank `by`'s program, made from rank 0's: see [`Symmetry::Rotation`].
-pub fn rotate(program: &Program, by: Rank) -> Program {
-    let mut out = program.clone();
-    let (n, size) = (program.blocks, program.size);
-    let shift = u64::from(by) * (n / u64::from(size));
-    let data = program.data_indices();
-    let index = |i: u64| {
-        if i < data && n > 0 {
-            i / n * n + (i % n + shift) % n
-        } else {
-            i
-        }
-    };
-    let peer = |p: Rank| (p + by) % size;
-    out.rank = by;
-    for lane in &mut out.lanes {
-        match &mut lane.kind {
-            LaneKind::Send { peer: p, .. } | LaneKind::Recv { peer: p, .. } => *p = peer(*p),
-            LaneKind::Local { .. } => {}
-        }
-        for run in &mut lane.runs {
-            run.target.span.first = index(run.target.span.first);
-            for source in &mut run.sources {
-                source.span.first = index(source.span.first);
-            }
-        }
-    }
-    for slot in &mut out.slots {
-        slot.like = index(slot.like);
-    }
-    let moved: Vec<Span> = program
-        .homeless
-        .iter()
-        .flat_map(|s| {
-            let span = Span {
-                first: index(s.first),
-                len: s.len,
-            };
-            program.ranges(span).map(|r| Span {
-                first: r.start,
-                len: r.end - r.start,
-            })
-        })
-        .collect();
-    out.homeless = join(moved);
-    out
 }
 
 fn supported(algorithm: &dyn Algorithm, cx: &Context) -> Result<(), BuildError> {
