@@ -1,10 +1,11 @@
 //! The command line: what clap reads, and how its refusals look.
 //!
-//! Each verb has its own arguments in [`mod@bench`], [`verify`] and [`draw`]; [`sizes`], [`ranks`] and [`names`] read the
+//! Each verb has its own arguments in [`mod@bench`], [`launch`], [`verify`] and [`draw`]; [`sizes`], [`ranks`] and [`names`] read the
 //! values that several of them share.
 
 pub(crate) mod bench;
 pub(crate) mod draw;
+pub(crate) mod launch;
 pub(crate) mod names;
 pub(crate) mod ranks;
 pub(crate) mod sizes;
@@ -29,8 +30,9 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  unisono bench                                        all_reduce between four threads, 4 B to 64 MiB, checked
+  unisono bench                                        all_reduce between four processes, 4 B to 64 MiB, checked
   unisono bench --op all_gather --bytes 1K..1M --json  one JSON object per size
+  unisono launch -n 4 -- ./program                     four processes with the environment of a group
   unisono verify --algorithm all --op all --ranks 2..9 prove every algorithm
   unisono draw --algorithm ring --op all_reduce --ranks 4 -o ring.svg";
 
@@ -38,6 +40,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Box<bench::Args>),
+    Launch(Box<launch::Args>),
     Verify(verify::Args),
     Draw(draw::Args),
 }

@@ -1,8 +1,9 @@
-//! `unisono`: measure, prove and draw collectives.
+//! `unisono`: measure, launch, prove and draw collectives.
 //!
 //! | verb | file | what it does |
 //! |---|---|---|
 //! | `bench` | [`mod@bench`] | runs collectives on real data, times them, checks every element |
+//! | `launch` | [`launch`] | starts any program as the ranks of a group on this machine |
 //! | `verify` | [`verify`] | proves the programs of algorithms and says what they cost beside the least possible |
 //! | `draw` | [`draw`] | writes programs as text or as a picture |
 //!
@@ -16,8 +17,10 @@ mod bench;
 mod catalogue;
 mod draw;
 mod exit;
+mod launch;
 mod output;
 mod parallel;
+mod processes;
 mod progress;
 mod verify;
 
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         let mut out = output::Output::stdout();
         let done = match args::parse()? {
             Command::Bench(args) => bench::run(&args, &mut out),
+            Command::Launch(args) => launch::run(&args),
             Command::Verify(args) => verify::run(&args, &mut out),
             Command::Draw(args) => draw::run(&args, &mut out),
         };

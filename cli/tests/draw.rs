@@ -75,7 +75,7 @@ fn what_cannot_be_drawn_is_refused() {
 
 #[test]
 fn mistakes_are_usage_and_the_last_line_says_which() {
-    run("").usage(&["bench", "verify", "draw"]);
+    run("").usage(&["bench", "launch", "verify", "draw"]);
     run("drew").usage(&["drew", "bench", "verify", "draw"]);
     run("draw").usage(&["--algorithm", "--op", "--ranks"]);
     run("draw --algorithm rings --op all_reduce --ranks 4").usage(&ALGORITHMS);
@@ -90,6 +90,7 @@ fn help_has_examples_and_ends_well() {
     for help in [
         "--help",
         "bench --help",
+        "launch --help",
         "verify --help",
         "draw --help",
         "help draw",

@@ -28,15 +28,20 @@ pub(crate) const RANKS: &str = "4";
 #[command(after_help = "\
 Examples:
   unisono bench
+  unisono bench --transport inproc --ranks 2,8
   unisono bench --op all_reduce,all_gather --bytes 1K..16M --ranks 2,4 --check
   unisono bench --algorithm ring,mesh-twoshot --bytes 64K --dtype bf16 --reduce avg --json
   unisono bench --op barrier --ranks 2..8 --iters 1000
   unisono bench --bytes 4K --corrupt 1      the check finds the damage: exit status 1
 
-With UNISONO_RANK, UNISONO_SIZE and UNISONO_COORDINATOR set, this process is one rank of that group.")]
+With UNISONO_RANK, UNISONO_SIZE and UNISONO_COORDINATOR set, this process is one rank of that group; rank 0 prints.
+On two machines:
+  UNISONO_RANK=0 UNISONO_SIZE=2 UNISONO_COORDINATOR=first:5000 unisono bench
+  UNISONO_RANK=1 UNISONO_SIZE=2 UNISONO_COORDINATOR=first:5000 unisono bench")]
 pub(crate) struct Args {
-    /// How bytes move: tcp, inproc, rdma, sim, shm. `inproc` is between threads of this process.
-    #[arg(long, value_name = "NAME", default_value = "inproc")]
+    /// How bytes move: tcp, inproc, rdma, sim, shm. `tcp` starts the ranks as processes of this machine, `inproc` as
+    /// threads of this process.
+    #[arg(long, value_name = "NAME", default_value = "tcp")]
     pub(crate) transport: Transport,
 
     /// Operations, comma separated, or `all`: all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather,

@@ -64,6 +64,8 @@ pub(crate) fn every_algorithm() -> Vec<AlgorithmName> {
 /// How bytes move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
+    /// Between processes.
+    Tcp,
     /// Between threads of this process.
     Inproc,
     /// A name that is known, but not built yet.
@@ -76,6 +78,7 @@ impl FromStr for Transport {
     fn from_str(name: &str) -> Result<Transport, UnknownName> {
         const KNOWN: [&str; 5] = ["tcp", "inproc", "rdma", "sim", "shm"];
         match KNOWN.into_iter().find(|&known| known == name) {
+            Some("tcp") => Ok(Transport::Tcp),
             Some("inproc") => Ok(Transport::Inproc),
             Some(later) => Ok(Transport::Later(later)),
             None => Err(UnknownName::new("transport", name, KNOWN)),
@@ -86,6 +89,7 @@ impl FromStr for Transport {
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Transport::Tcp => "tcp",
             Transport::Inproc => "inproc",
             Transport::Later(name) => name,
         })

@@ -71,7 +71,7 @@ impl Case {
     /// Refuses what no rank could do.
     ///
     /// # Errors
-    /// A rank that does not exist.
+    /// A rank that does not exist; an operator that does not exist for the element type.
     pub(super) fn validate(&self) -> Result<()> {
         let ranks = self.ranks;
         let exists = |what: &str, rank: Rank| {
@@ -85,6 +85,14 @@ impl Case {
         };
         if self.op.is_rooted() {
             exists("root", self.root)?;
+        }
+        if self.op.reduces() && !self.reduce.accepts(self.dtype) {
+            bail!(
+                "{}: operator {} does not exist for {}",
+                self.op,
+                self.reduce,
+                self.dtype
+            );
         }
         match self.corrupt {
             Some(rank) => exists("to be corrupted, rank", rank),

@@ -1,4 +1,4 @@
-//! Measures one case: a thread per rank, a group between them, real buffers.
+//! Measures one case on real buffers: as one rank of a group of processes, or as all of them, a thread each.
 //!
 //! ```text
 //! each rank:  fill | warmup x call | iters x (barrier, time of the call) | fill, call, compare
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use unisono::{Error, Group};
-use unisono_core::{Collective, DType, Rank};
+use unisono_core::{Collective, DType, Op, Rank};
 
 use super::case::{Case, Stretch, total};
 use super::pattern::{Patterns, Sample};
@@ -27,35 +27,62 @@ pub(super) struct Measured {
     pub(super) wrong: Option<u64>,
 }
 
+/// Calls a function for the element type of a case.
+macro_rules! typed {
+    ($case:expr, $function:ident($($argument:expr),*)) => {{
+        use half::{bf16, f16};
+        match $case.dtype {
+            DType::I8 => $function::<i8>($($argument),*),
+            DType::I16 => $function::<i16>($($argument),*),
+            DType::I32 => $function::<i32>($($argument),*),
+            DType::I64 => $function::<i64>($($argument),*),
+            DType::U8 => $function::<u8>($($argument),*),
+            DType::U16 => $function::<u16>($($argument),*),
+            DType::U32 => $function::<u32>($($argument),*),
+            DType::U64 => $function::<u64>($($argument),*),
+            DType::F16 => $function::<f16>($($argument),*),
+            DType::BF16 => $function::<bf16>($($argument),*),
+            DType::F32 => $function::<f32>($($argument),*),
+            DType::F64 => $function::<f64>($($argument),*),
+            other => Err(anyhow!("bench has no data of type {other}")),
+        }
+    }};
+}
+
 /// Runs the case between threads of this process.
 ///
 /// # Errors
 /// What a rank returned: the first cause rather than what it led to elsewhere.
-pub(super) fn measure(case: &Case, groups: Vec<Group>) -> Result<Measured> {
-    use half::{bf16, f16};
-    match case.dtype {
-        DType::I8 => typed::<i8>(case, groups),
-        DType::I16 => typed::<i16>(case, groups),
-        DType::I32 => typed::<i32>(case, groups),
-        DType::I64 => typed::<i64>(case, groups),
-        DType::U8 => typed::<u8>(case, groups),
-        DType::U16 => typed::<u16>(case, groups),
-        DType::U32 => typed::<u32>(case, groups),
-        DType::U64 => typed::<u64>(case, groups),
-        DType::F16 => typed::<f16>(case, groups),
-        DType::BF16 => typed::<bf16>(case, groups),
-        DType::F32 => typed::<f32>(case, groups),
-        DType::F64 => typed::<f64>(case, groups),
-        other => Err(anyhow!("bench has no data of type {other}")),
+pub(super) fn threads(case: &Case, groups: Vec<Group>) -> Result<Measured> {
+    typed!(case, between_threads(case, groups))
+}
+
+/// Runs the part of one rank of the case, and learns from the others how it went with them.
+///
+/// # Errors
+/// The group failed.
+pub(super) fn member(case: &Case, group: &Group) -> Result<Measured> {
+    let mut measured = typed!(case, as_member(case, group))?;
+    // A call takes as long as its slowest rank.
+    group.all_reduce(&mut measured.nanos, Op::Max)?;
+    measured.nanos.sort_unstable();
+    if let Some(wrong) = &mut measured.wrong {
+        group.all_reduce(std::slice::from_mut(wrong), Op::Sum)?;
     }
+    Ok(measured)
+}
+
+fn as_member<T: Sample>(case: &Case, group: &Group) -> Result<Measured> {
+    let op = case.op.reduces().then_some(case.reduce);
+    rank(group, case, &Patterns::<T>::new(case.ranks, op))
 }
 
 /// The algorithm that a call of this case will use; `None` for messages, which belong to none.
 ///
 /// # Errors
 /// Nothing can do it.
-pub(super) fn choice(case: &Case, groups: &[Group]) -> Result<Option<String>> {
-    let (Operation::Collective(collective), [group, ..]) = (case.op, groups) else {
+pub(super) fn choice(case: &Case, group: &Group) -> Result<Option<String>> {
+    let Operation::Collective(collective) = case.op else {
         return Ok(None);
     };
     let group = case.tuned(group)?;
@@ -70,7 +97,7 @@ pub(super) fn choice(case: &Case, groups: &[Group]) -> Result<Option<String>> {
     Ok(Some(choice?.algorithm.name().to_owned()))
 }
 
-fn typed<T: Sample>(case: &Case, groups: Vec<Group>) -> Result<Measured> {
+fn between_threads<T: Sample>(case: &Case, groups: Vec<Group>) -> Result<Measured> {
     let op = case.op.reduces().then_some(case.reduce);
     let patterns = &Patterns::<T>::new(case.ranks, op);
     let ends: Vec<Result<Measured>> = thread::scope(|scope| {

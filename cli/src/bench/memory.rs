@@ -3,20 +3,34 @@
 //! A system that promises more memory than it has ends programs by a signal when they use it. That must not happen for
 //! a size that was mistyped.
 
+use std::ops::Range;
+
 use anyhow::{Result, bail};
-use unisono_core::{Shape, UnknownName};
+use unisono_core::{Rank, Shape, UnknownName};
 use unisono_program::{Algorithm, Context, Program, build};
 
 use super::case::{Case, total};
 use crate::args::names::Operation;
 use crate::catalogue;
 
-/// Refuses a case that needs more memory than is free.
+/// Refuses a case whose ranks, all on this machine, need more memory than is free.
+///
+/// # Errors
+/// What they need and what there is.
+pub(super) fn all_fit(case: &Case, algorithm: Option<&str>) -> Result<()> {
+    fits(case, algorithm, 0..case.ranks)
+}
+
+/// Refuses a case in which this rank alone needs more memory than is free.
 ///
 /// # Errors
 /// What it needs and what there is.
-pub(super) fn fits(case: &Case, algorithm: Option<&str>) -> Result<()> {
-    let needed = needed(case, algorithm)?;
+pub(super) fn one_fits(case: &Case, algorithm: Option<&str>, rank: Rank) -> Result<()> {
+    fits(case, algorithm, rank..rank + 1)
+}
+
+fn fits(case: &Case, algorithm: Option<&str>, ranks: Range<Rank>) -> Result<()> {
+    let needed = needed(case, algorithm, ranks)?;
     let Some(free) = free() else { return Ok(()) };
     // Something must be left for programs, staging and others.
     if needed > free / 10 * 9 {
@@ -30,9 +44,10 @@ pub(super) fn fits(case: &Case, algorithm: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of the buffers and the scratch of all ranks.
-fn needed(case: &Case, algorithm: Option<&str>) -> Result<u64, UnknownName> {
-    let buffers: u64 = (0..case.ranks)
+/// Bytes of the buffers and the scratch of these ranks.
+fn needed(case: &Case, algorithm: Option<&str>, of: Range<Rank>) -> Result<u64, UnknownName> {
+    let buffers: u64 = of
+        .clone()
         .map(|r| (total(&case.input(r)) + total(&case.output(r))) as u64)
         .fold(0, u64::saturating_add);
     let scratch = match (case.op, algorithm) {
@@ -42,7 +57,7 @@ fn needed(case: &Case, algorithm: Option<&str>) -> Result<u64, UnknownName> {
             // The root and its neighbour: one of them has as much scratch as any.
             let ranks = [case.root, (case.root + 1) % case.ranks];
             let most = ranks.map(|r| scratch(algorithm, &cx.at_rank(r), case.call_count() as u64));
-            most[0].max(most[1]).saturating_mul(case.ranks.into())
+            most[0].max(most[1]).saturating_mul(of.len() as u64)
         }
         _ => 0,
     };

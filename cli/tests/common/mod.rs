@@ -14,8 +14,16 @@ pub(crate) struct Ended {
 /// The program, in an environment in which no launcher has left anything.
 pub(crate) fn unisono() -> Command {
     let mut command = Command::cargo_bin("unisono").expect("the program is built with its tests");
-    for name in ["UNISONO_RANK", "UNISONO_SIZE", "UNISONO_COORDINATOR"] {
-        command.env_remove(name);
+    for name in [
+        "RANK",
+        "SIZE",
+        "COORDINATOR",
+        "JOB",
+        "TIMEOUT",
+        "CHECK",
+        "IFACE",
+    ] {
+        command.env_remove(format!("UNISONO_{name}"));
     }
     command
 }

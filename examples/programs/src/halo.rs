@@ -21,7 +21,7 @@ pub fn halo(group: &Group) -> Result<Vec<f64>, Error> {
     let right = Some(group.rank() + 1).filter(|&r| r < group.size());
 
     // One more cell on either side: a copy of the neighbour's, or at an end of the rod of our own (no heat gets out).
-    let mut rod = vec![0.0; CELLS + 2];
+    let mut rod = [0.0; CELLS + 2];
     if left.is_none() {
         rod[1] = 1000.0;
     }
