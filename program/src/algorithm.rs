@@ -104,12 +104,22 @@ fn list<T: std::fmt::Display>(items: &[T]) -> String {
     text.join(", ")
 }
 
+/// Above so many ranks a group uses an algorithm from outside without having proved it: a proof costs every rank the
+/// programs of all.
+pub const PROVED_BEFORE_USE: Rank = 256;
+
 /// Algorithms by name.
 ///
 /// A third party adds its own with [`add`](Registry::add); later entries replace earlier ones of the same name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    by_name: BTreeMap<String, Arc<dyn Algorithm>>,
+    by_name: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    algorithm: Arc<dyn Algorithm>,
+    proved: bool,
 }
 
 impl Registry {
@@ -118,17 +128,34 @@ impl Registry {
         Registry::default()
     }
 
-    /// Adds (or replaces) an algorithm.
+    /// Adds (or replaces) an algorithm. Groups prove each of its program sets by [`verify`](crate::verify()) before they
+    /// first use it, up to [`PROVED_BEFORE_USE`] ranks.
     pub fn add(&mut self, algorithm: impl Algorithm + 'static) -> &mut Registry {
-        self.by_name
-            .insert(algorithm.name().to_owned(), Arc::new(algorithm));
+        self.insert(algorithm, false)
+    }
+
+    /// Adds (or replaces) an algorithm whose own tests prove it at every world size: groups use it without a proof.
+    pub fn add_proved(&mut self, algorithm: impl Algorithm + 'static) -> &mut Registry {
+        self.insert(algorithm, true)
+    }
+
+    fn insert(&mut self, algorithm: impl Algorithm + 'static, proved: bool) -> &mut Registry {
+        let name = algorithm.name().to_owned();
+        let algorithm = Arc::new(algorithm);
+        self.by_name.insert(name, Entry { algorithm, proved });
         self
+    }
+
+    /// Whether the algorithm called `name` was added as proved.
+    pub fn is_proved(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|e| e.proved)
     }
 
     /// The algorithm called `name`, or an error listing the known names.
     pub fn find(&self, name: &str) -> Result<&Arc<dyn Algorithm>, UnknownName> {
         self.by_name
             .get(name)
+            .map(|e| &e.algorithm)
             .ok_or_else(|| UnknownName::new("algorithm", name, self.names()))
     }
 
@@ -139,7 +166,7 @@ impl Registry {
 
     /// The algorithms, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Algorithm>> {
-        self.by_name.values()
+        self.by_name.values().map(|e| &e.algorithm)
     }
 }
 

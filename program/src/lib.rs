@@ -43,8 +43,9 @@ pub mod run;
 pub mod text;
 pub mod verify;
 
-pub use algorithm::{Algorithm, Registry, Symmetry, Unsupported};
+pub use algorithm::{Algorithm, PROVED_BEFORE_USE, Registry, Symmetry, Unsupported};
 pub use build::{BuildError, build, build_all};
 pub use context::{Context, Params, Ring};
 pub use emit::{Blocks, Emit, Stage, block, blocks, scratch};
 pub use ir::{Cursor, Kind, Lane, LaneKind, Location, Operand, Program, Run, Slot, Span, Wait};
+pub use verify::verify;

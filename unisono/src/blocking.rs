@@ -1,16 +1,5 @@
 //! The operations, blocking, on borrowed memory.
 //!
-//! With p ranks, and everything counted in elements:
-//!
-//! | operation | input | output |
-//! |---|---|---|
-//! | `all_reduce` | n | n |
-//! | `reduce_scatter` | p n | n |
-//! | `all_gather` | n | p n |
-//! | `broadcast`, `reduce` | n | n |
-//! | `gather` / `scatter` | n / p n at the root | p n at the root / n |
-//! | `all_to_all` | p n | p n |
-//!
 //! Each returns when its memory is the caller's again. A wrong length, root or operator is an error before anything is
 //! sent. In a world of one, and for nothing to move, no transport is touched.
 
@@ -28,7 +17,7 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn all_reduce<X: Target>(&self, x: X, op: Op) -> Result<(), Error> {
+    pub fn all_reduce<X: Target + ?Sized>(&self, x: &mut X, op: Op) -> Result<(), Error> {
         self.in_place_call(Collective::AllReduce, x, Some(op), 0)
     }
 
@@ -36,10 +25,10 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn all_reduce_into<X, Y>(&self, x: X, y: Y, op: Op) -> Result<(), Error>
+    pub fn all_reduce_into<X, Y>(&self, x: &X, y: &mut Y, op: Op) -> Result<(), Error>
     where
-        X: Source,
-        Y: Target<Elem = X::Elem>,
+        X: Source + ?Sized,
+        Y: Target<Elem = X::Elem> + ?Sized,
     {
         self.call(Collective::AllReduce, x, y, Some(op))
     }
@@ -48,10 +37,10 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; `x` must have size times as many elements as `y`.
-    pub fn reduce_scatter<X, Y>(&self, x: X, y: Y, op: Op) -> Result<(), Error>
+    pub fn reduce_scatter<X, Y>(&self, x: &X, y: &mut Y, op: Op) -> Result<(), Error>
     where
-        X: Source,
-        Y: Target<Elem = X::Elem>,
+        X: Source + ?Sized,
+        Y: Target<Elem = X::Elem> + ?Sized,
     {
         self.call(Collective::ReduceScatter, x, y, Some(op))
     }
@@ -60,7 +49,11 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; the size must divide the length.
-    pub fn reduce_scatter_in_place<X: Target>(&self, x: X, op: Op) -> Result<(), Error> {
+    pub fn reduce_scatter_in_place<X: Target + ?Sized>(
+        &self,
+        x: &mut X,
+        op: Op,
+    ) -> Result<(), Error> {
         self.in_place_call(Collective::ReduceScatter, x, Some(op), 0)
     }
 
@@ -68,10 +61,10 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; `y` must have size times as many elements as `x`.
-    pub fn all_gather<X, Y>(&self, x: X, y: Y) -> Result<(), Error>
+    pub fn all_gather<X, Y>(&self, x: &X, y: &mut Y) -> Result<(), Error>
     where
-        X: Source,
-        Y: Target<Elem = X::Elem>,
+        X: Source + ?Sized,
+        Y: Target<Elem = X::Elem> + ?Sized,
     {
         self.call(Collective::AllGather, x, y, None)
     }
@@ -80,15 +73,15 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; the size must divide the length.
-    pub fn all_gather_in_place<Y: Target>(&self, y: Y) -> Result<(), Error> {
+    pub fn all_gather_in_place<Y: Target + ?Sized>(&self, y: &mut Y) -> Result<(), Error> {
         self.in_place_call(Collective::AllGather, y, None, 0)
     }
 
-    /// Everyone's `x` becomes the root's.
+    /// Everyone's `x` becomes the root's, whose own stays as it is.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn broadcast<X: Target>(&self, x: X, root: Rank) -> Result<(), Error> {
+    pub fn broadcast<X: Target + ?Sized>(&self, x: &mut X, root: Rank) -> Result<(), Error> {
         self.in_place_call(Collective::Broadcast, x, None, root)
     }
 
@@ -96,9 +89,9 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn reduce<X: Source>(
+    pub fn reduce<X: Source + ?Sized>(
         &self,
-        x: X,
+        x: &X,
         y: Option<&mut [X::Elem]>,
         op: Op,
         root: Rank,
@@ -110,7 +103,12 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn reduce_in_place<X: Target>(&self, x: X, op: Op, root: Rank) -> Result<(), Error> {
+    pub fn reduce_in_place<X: Target + ?Sized>(
+        &self,
+        x: &mut X,
+        op: Op,
+        root: Rank,
+    ) -> Result<(), Error> {
         self.in_place_call(Collective::Reduce, x, Some(op), root)
     }
 
@@ -118,9 +116,9 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; at the root `y` must have size times as many elements as `x`.
-    pub fn gather<X: Source>(
+    pub fn gather<X: Source + ?Sized>(
         &self,
-        x: X,
+        x: &X,
         y: Option<&mut [X::Elem]>,
         root: Rank,
     ) -> Result<(), Error> {
@@ -131,7 +129,12 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; at the root `x` must have size times as many elements as `y`.
-    pub fn scatter<Y: Target>(&self, x: Option<&[Y::Elem]>, y: Y, root: Rank) -> Result<(), Error> {
+    pub fn scatter<Y: Target + ?Sized>(
+        &self,
+        x: Option<&[Y::Elem]>,
+        y: &mut Y,
+        root: Rank,
+    ) -> Result<(), Error> {
         let lengths = Lengths {
             input: x.map(<[_]>::len),
             output: Some(y.elements()),
@@ -147,10 +150,10 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; the size must divide the length, and both must be equally long.
-    pub fn all_to_all<X, Y>(&self, x: X, y: Y) -> Result<(), Error>
+    pub fn all_to_all<X, Y>(&self, x: &X, y: &mut Y) -> Result<(), Error>
     where
-        X: Source,
-        Y: Target<Elem = X::Elem>,
+        X: Source + ?Sized,
+        Y: Target<Elem = X::Elem> + ?Sized,
     {
         self.call(Collective::AllToAll, x, y, None)
     }
@@ -159,7 +162,7 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; the size must divide the length.
-    pub fn all_to_all_in_place<X: Target>(&self, x: X) -> Result<(), Error> {
+    pub fn all_to_all_in_place<X: Target + ?Sized>(&self, x: &mut X) -> Result<(), Error> {
         let lengths = Lengths {
             input: None,
             output: Some(x.elements()),
@@ -193,7 +196,7 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; [`Error::ToSelf`] for a message to oneself.
-    pub fn send<X: Source>(&self, x: X, to: Rank) -> Result<(), Error> {
+    pub fn send<X: Source + ?Sized>(&self, x: &X, to: Rank) -> Result<(), Error> {
         let lengths = Lengths {
             input: Some(x.elements()),
             output: None,
@@ -209,7 +212,7 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]; [`Error::ToSelf`] for a message from oneself.
-    pub fn recv<Y: Target>(&self, y: Y, from: Rank) -> Result<(), Error> {
+    pub fn recv<Y: Target + ?Sized>(&self, y: &mut Y, from: Rank) -> Result<(), Error> {
         let lengths = Lengths {
             input: None,
             output: Some(y.elements()),
@@ -225,10 +228,10 @@ impl Group {
     ///
     /// # Errors
     /// See [`Error`]. One of the two being this rank and the other not is [`Error::ToSelf`].
-    pub fn send_recv<X, Y>(&self, x: X, to: Rank, y: Y, from: Rank) -> Result<(), Error>
+    pub fn send_recv<X, Y>(&self, x: &X, to: Rank, y: &mut Y, from: Rank) -> Result<(), Error>
     where
-        X: Source,
-        Y: Target<Elem = X::Elem>,
+        X: Source + ?Sized,
+        Y: Target<Elem = X::Elem> + ?Sized,
     {
         if to == self.rank() && from == self.rank() {
             return self.to_self(x, y);
@@ -249,10 +252,10 @@ impl Group {
         })
     }
 
-    fn to_self<X, Y>(&self, x: X, y: Y) -> Result<(), Error>
+    fn to_self<X, Y>(&self, x: &X, y: &mut Y) -> Result<(), Error>
     where
-        X: Source,
-        Y: Target<Elem = X::Elem>,
+        X: Source + ?Sized,
+        Y: Target<Elem = X::Elem> + ?Sized,
     {
         let (needed, got) = (x.elements() as u64, y.elements() as u64);
         if needed != got {
@@ -269,10 +272,16 @@ impl Group {
         Ok(())
     }
 
-    fn call<X, Y>(&self, collective: Collective, x: X, y: Y, op: Option<Op>) -> Result<(), Error>
+    fn call<X, Y>(
+        &self,
+        collective: Collective,
+        x: &X,
+        y: &mut Y,
+        op: Option<Op>,
+    ) -> Result<(), Error>
     where
-        X: Source,
-        Y: Target<Elem = X::Elem>,
+        X: Source + ?Sized,
+        Y: Target<Elem = X::Elem> + ?Sized,
     {
         let lengths = Lengths {
             input: Some(x.elements()),
@@ -282,10 +291,10 @@ impl Group {
         x.lend(|input| y.lend(|output| self.run(spec, false, Memory { input, output })))
     }
 
-    fn in_place_call<X: Target>(
+    fn in_place_call<X: Target + ?Sized>(
         &self,
         collective: Collective,
-        x: X,
+        x: &mut X,
         op: Option<Op>,
         root: Rank,
     ) -> Result<(), Error> {
@@ -300,10 +309,10 @@ impl Group {
         })
     }
 
-    fn to_root<X: Source>(
+    fn to_root<X: Source + ?Sized>(
         &self,
         collective: Collective,
-        x: X,
+        x: &X,
         y: Option<&mut [X::Elem]>,
         op: Option<Op>,
         root: Rank,

@@ -7,11 +7,13 @@ use unisono_control::{AddressError, Cause, EnvironmentError, JoinError};
 use unisono_core::{Collective, DType, Op, Rank};
 use unisono_engine::PlanError;
 use unisono_program::BuildError;
+use unisono_program::verify::Flaw;
 use unisono_select::SelectError;
 
 /// Why a call failed.
 ///
-/// Errors up to [`OutOfMemory`](Error::OutOfMemory) are found before anything is sent, and the group stays usable. After
+/// Errors up to [`OutOfMemory`](Error::OutOfMemory) are found before anything is sent; the group stays usable if every rank
+/// made the same mistake (otherwise the others wait for this one's part of the operation, up to their deadline). After
 /// [`Failed`](Error::Failed) the group is over: every operation of every rank returns the same cause.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -120,6 +122,16 @@ pub enum Error {
     /// An algorithm emitted something that is no program.
     #[error(transparent)]
     Program(#[from] BuildError),
+    /// An algorithm from outside failed its proof: nothing is sent.
+    #[error("{algorithm} cannot be used for {collective}, its proof fails: {flaw}")]
+    Flaw {
+        /// The algorithm.
+        algorithm: String,
+        /// The exchange.
+        collective: Collective,
+        /// What is wrong with its programs.
+        flaw: Arc<Flaw>,
+    },
     /// A program could not be bound to the call.
     #[error(transparent)]
     Plan(#[from] PlanError),

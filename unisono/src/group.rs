@@ -21,6 +21,38 @@ use crate::state::Core;
 /// and their calls are ordered by arrival. A clone is another handle to the same rank, possibly with other settings
 /// ([`with_algorithm`](Group::with_algorithm) and the like), not another rank.
 ///
+/// With p ranks, and everything counted in elements:
+///
+/// | operation | input | output |
+/// |---|---|---|
+/// | `all_reduce` | n | n |
+/// | `reduce_scatter` | p n | n |
+/// | `all_gather` | n | p n |
+/// | `broadcast`, `reduce` | n | n |
+/// | `gather` / `scatter` | n / p n at the root | p n at the root / n |
+/// | `all_to_all` | p n | p n |
+///
+/// ```
+/// # use unisono::Op;
+/// # std::thread::scope(|s| for group in unisono::inproc(2) { s.spawn(move || {
+/// let me = group.rank();
+/// let mut everyone = [9; 2];
+/// group.all_gather(&[me], &mut everyone)?;
+/// assert_eq!(everyone, [0, 1]);
+///
+/// let mut row = [0.0f32; 3]; // row `me` of the sum of everyone's two rows
+/// group.reduce_scatter(&[1.0; 6], &mut row, Op::Sum)?;
+/// assert_eq!(row, [2.0; 3]);
+///
+/// let mut gathered = if me == 1 { vec![0; 2] } else { vec![] };
+/// group.gather(&[me + 10], (me == 1).then_some(&mut gathered[..]), 1)?;
+///
+/// let (peer, mut theirs) = (1 - me, [0]);
+/// group.send_recv(&[me], peer, &mut theirs, peer)?;
+/// assert_eq!(theirs, [peer]);
+/// # Ok::<(), unisono::Error>(()) }); });
+/// ```
+///
 /// Data moves only inside calls on the group: blocking calls, polls of any operation, [`progress`](Group::progress). An
 /// idle group uses no CPU.
 #[derive(Clone)]
@@ -126,6 +158,14 @@ impl Group {
     pub fn with_timeout(&self, timeout: Duration) -> Group {
         let mut group = self.clone();
         group.timeout = timeout;
+        group
+    }
+
+    /// A handle whose collectives are compared by all ranks before each starts. Every rank must do the same.
+    #[must_use]
+    pub fn with_check(&self, check: Check) -> Group {
+        let mut group = self.clone();
+        group.check = check;
         group
     }
 

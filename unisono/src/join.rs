@@ -91,7 +91,8 @@ impl Builder {
         self
     }
 
-    /// How long joining (default 60 s) and each operation (default 300 s) may take.
+    /// How long joining (default 60 s) and each operation (default 300 s) may take. When joining fails, up to 2 s more pass
+    /// until all ranks that came have the same error.
     pub fn timeout(mut self, timeout: Duration) -> Builder {
         self.timeout = Some(timeout);
         self
@@ -123,7 +124,8 @@ impl Builder {
         self
     }
 
-    /// Meets the other ranks and connects to each of them, over TCP.
+    /// Meets the other ranks and connects to each of them, over TCP. While ranks are missing they are named every 3 s, to
+    /// the `tracing` subscriber if there is one, else on stderr.
     ///
     /// # Errors
     /// [`Error::Coordinator`] when the text is no address, before anything is opened; [`Error::Join`].

@@ -53,6 +53,7 @@ pub use half::{bf16, f16};
 pub use unisono_contract::Buffer;
 pub use unisono_control::{Cause, Check, Kind, Operation};
 pub use unisono_core::{Collective, DType, Element, Op, Rank, UserOp};
+pub use unisono_program as program;
 pub use unisono_program::Registry;
 pub use unisono_select::Choice;
 

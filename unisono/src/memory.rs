@@ -9,7 +9,9 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Memory that a blocking call reads: `&[T]`, `&Vec<T>`, `&[T; N]`, `&Buffer<T>`, `&Bytes`.
+/// Memory that a blocking call reads: `[T]`, `Vec<T>`, `[T; N]`, [`Buffer<T>`], [`Bytes`].
+///
+/// For one value: `std::slice::from_ref(&x)`.
 pub trait Source: sealed::Sealed {
     /// The element type.
     type Elem: Element;
@@ -19,10 +21,12 @@ pub trait Source: sealed::Sealed {
 
     /// Lends the memory for the time of `f`.
     #[doc(hidden)]
-    fn lend<R>(self, f: impl FnOnce(Piece) -> R) -> R;
+    fn lend<R>(&self, f: impl FnOnce(Piece) -> R) -> R;
 }
 
-/// Memory that a blocking call writes: `&mut [T]`, `&mut Vec<T>`, `&mut [T; N]`, `&mut Buffer<T>`.
+/// Memory that a blocking call writes: `[T]`, `Vec<T>`, `[T; N]`, [`Buffer<T>`].
+///
+/// For one value: `std::slice::from_mut(&mut x)`.
 pub trait Target: sealed::Sealed {
     /// The element type.
     type Elem: Element;
@@ -32,18 +36,18 @@ pub trait Target: sealed::Sealed {
 
     /// Lends the memory for the time of `f`.
     #[doc(hidden)]
-    fn lend<R>(self, f: impl FnOnce(Piece) -> R) -> R;
+    fn lend<R>(&mut self, f: impl FnOnce(Piece) -> R) -> R;
 }
 
 macro_rules! sources {
     ($([$($generics:tt)*] $t:ty, $elem:ty);* $(;)?) => {$(
-        impl<$($generics)*> sealed::Sealed for &$t {}
-        impl<$($generics)*> Source for &$t {
+        impl<$($generics)*> sealed::Sealed for $t {}
+        impl<$($generics)*> Source for $t {
             type Elem = $elem;
             fn elements(&self) -> usize {
                 self.len()
             }
-            fn lend<R>(self, f: impl FnOnce(Piece) -> R) -> R {
+            fn lend<R>(&self, f: impl FnOnce(Piece) -> R) -> R {
                 lend_shared(&self[..], f)
             }
         }
@@ -52,13 +56,12 @@ macro_rules! sources {
 
 macro_rules! targets {
     ($([$($generics:tt)*] $t:ty);* $(;)?) => {$(
-        impl<$($generics)*> sealed::Sealed for &mut $t {}
-        impl<$($generics)*> Target for &mut $t {
+        impl<$($generics)*> Target for $t {
             type Elem = T;
             fn elements(&self) -> usize {
                 self.len()
             }
-            fn lend<R>(self, f: impl FnOnce(Piece) -> R) -> R {
+            fn lend<R>(&mut self, f: impl FnOnce(Piece) -> R) -> R {
                 lend(&mut self[..], f)
             }
         }

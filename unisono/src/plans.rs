@@ -5,7 +5,10 @@ use std::sync::Arc;
 use unisono_contract::Endpoint;
 use unisono_core::{Collective, DType, Op, Rank, Topology};
 use unisono_engine::{Engine, Lru, Plan, Request};
-use unisono_program::{Context, Params, Program, Registry, build, point_to_point};
+use unisono_program::{
+    Algorithm, Context, PROVED_BEFORE_USE, Params, Program, Registry, build, build_all,
+    point_to_point, verify,
+};
 use unisono_reduce::{Kernels, UserOperator};
 use unisono_select::{Ask, Choice, choose};
 
@@ -152,9 +155,23 @@ impl Plans {
         if let Some(program) = self.programs.find(&key) {
             return Ok(program);
         }
-        let program = Arc::new(build(&*choice.algorithm, &cx)?);
+        let program = self.build(&*choice.algorithm, &cx)?;
         self.programs.insert(key, Arc::clone(&program));
         Ok(program)
+    }
+
+    /// This rank's program; of an algorithm from outside only after a proof, which comes out alike on every rank.
+    fn build(&self, algorithm: &dyn Algorithm, cx: &Context) -> Result<Arc<Program>, Error> {
+        if self.registry.is_proved(algorithm.name()) || cx.size() > PROVED_BEFORE_USE {
+            return Ok(Arc::new(build(algorithm, cx)?));
+        }
+        let programs = build_all(algorithm, cx)?;
+        verify(&programs).map_err(|flaw| Error::Flaw {
+            algorithm: algorithm.name().to_owned(),
+            collective: cx.collective(),
+            flaw: Arc::new(flaw),
+        })?;
+        Ok(Arc::clone(&programs[self.rank as usize]))
     }
 
     /// The kernels of a user operator.

@@ -112,7 +112,7 @@ impl Report<'_> {
             "# unisono {}: {what}",
             env!("CARGO_PKG_VERSION")
         ))?;
-        self.out.line("# a call takes as long as its slowest rank; algbw = bytes / mean, busbw = algbw x share of the busiest link")?;
+        self.out.line("# a call takes as long as its slowest rank; GB/s: algbw = bytes / mean, busbw = algbw x share of the busiest link")?;
         self.out.line(format_args!(
             "# {:<14} {:<19} {:>5} {:>11} {:>11} {:>6} {:>6} {:>10} {:>10} {:>10} {:>9} {:>9} {:>7}",
             "op", "algorithm", "ranks", "bytes", "count", "dtype", "iters", "p50 us", "p99 us", "mean us", "algbw", "busbw", "wrong"

@@ -37,7 +37,10 @@ use unisono_program::{Context, Registry, Unsupported};
 
 /// Adds `butterfly-doubling`, `butterfly-halving` and `butterfly-circulant`.
 pub fn register(registry: &mut Registry) {
-    registry.add(Doubling).add(Halving).add(Circulant);
+    registry
+        .add_proved(Doubling)
+        .add_proved(Halving)
+        .add_proved(Circulant);
 }
 
 /// Operands may change places, where there are any.

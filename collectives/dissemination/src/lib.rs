@@ -20,7 +20,7 @@ use unisono_program::{Algorithm, Context, Emit, Registry, Symmetry, Unsupported}
 
 /// Adds `dissemination`.
 pub fn register(registry: &mut Registry) {
-    registry.add(Dissemination);
+    registry.add_proved(Dissemination);
 }
 
 /// The dissemination barrier, for any number of ranks.

@@ -42,7 +42,10 @@ use unisono_program::{Context, Registry, Unsupported};
 
 /// Adds `mesh-oneshot`, `mesh-twoshot` and `mesh-direct`.
 pub fn register(registry: &mut Registry) {
-    registry.add(MeshOneshot).add(MeshTwoshot).add(MeshDirect);
+    registry
+        .add_proved(MeshOneshot)
+        .add_proved(MeshTwoshot)
+        .add_proved(MeshDirect);
 }
 
 /// The collective is offered, and the links are there.

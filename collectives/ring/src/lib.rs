@@ -36,7 +36,7 @@ use unisono_program::{Context, Registry, Symmetry, Unsupported};
 
 /// Adds `ring` and `ring-bidir`.
 pub fn register(registry: &mut Registry) {
-    registry.add(Ring).add(RingBidir);
+    registry.add_proved(Ring).add_proved(RingBidir);
 }
 
 /// What both rings ask of the world.

@@ -72,6 +72,14 @@ impl std::fmt::Debug for Choice {
     }
 }
 
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, segments) = (self.algorithm.name(), self.segments);
+        let plural = if segments == 1 { "" } else { "s" };
+        write!(f, "{name}, {segments} segment{plural}: {}", self.reason)
+    }
+}
+
 /// Why nothing could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -39,5 +39,5 @@ use unisono_program::Registry;
 
 /// Adds `tree` and `tree-centre`.
 pub fn register(registry: &mut Registry) {
-    registry.add(Tree).add(TreeCentre);
+    registry.add_proved(Tree).add_proved(TreeCentre);
 }
