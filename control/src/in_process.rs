@@ -59,8 +59,8 @@ impl Control for InProcess {
     }
 
     fn grace(&self) -> Duration {
-        // An abort is visible before the endpoint of its rank closes.
-        Duration::ZERO
+        // A rank that finds a mismatch breaks the link first and tells why a moment later.
+        Duration::from_millis(200)
     }
 
     fn wake_after(&self, delay: Duration, event: &Event) {

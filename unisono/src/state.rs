@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use unisono_contract::{Drain, Endpoint, Field, LinkCause, Piece, Ready, Time, WaitSet};
 use unisono_control::{Cause, Control, Kind, Operation};
@@ -297,14 +297,17 @@ impl State for Core {
 
 /// A closed link often is the echo of an abort that is still on its way.
 fn abort_in_time(control: &dyn Control) -> Option<Cause> {
-    let key = control.event().listen();
-    if let Some(cause) = control.aborted() {
-        return Some(cause);
+    let until = Instant::now() + control.grace();
+    loop {
+        let key = control.event().listen();
+        let left = until.saturating_duration_since(Instant::now());
+        let cause = control.aborted();
+        if cause.is_some() || left.is_zero() {
+            return cause;
+        }
+        // The event may be rung for other reasons too: look again until the time is up.
+        control.event().wait(key, Some(left));
     }
-    if !control.grace().is_zero() {
-        control.event().wait(key, Some(control.grace()));
-    }
-    control.aborted()
 }
 
 /// A field of a frame as people write it.
