@@ -65,6 +65,9 @@ use crate::{Cause, Control, Kind};
 /// How long a rendezvous may take unless said otherwise.
 pub const DEFAULT_JOIN_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Ranks that a group over a network may have: rank 0 keeps a seat for each.
+const SIZE_LIMIT: Rank = 65_536;
+
 /// How often whoever is waited for is named.
 const NOTICE: Duration = Duration::from_secs(3);
 
@@ -128,6 +131,8 @@ impl Settings {
     fn validate(&self) -> Result<(), JoinError> {
         let reason = if self.size == 0 {
             "a group has at least one rank"
+        } else if self.size > SIZE_LIMIT {
+            "a group has at most 65536 ranks"
         } else if self.channels < 2 {
             "a group has at least two channels"
         } else if self.job.len() > JOB_LIMIT || self.job.chars().any(char::is_control) {

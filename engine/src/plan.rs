@@ -53,7 +53,9 @@ pub enum PlanError {
         dtype: DType,
     },
     /// No endpoint has a link to a peer of the program.
-    #[error("no link to rank {peer} on channel {channel}")]
+    #[error(
+        "no link to rank {peer} on channel {channel} (over TCP there are as many channels as Builder::channels asks for)"
+    )]
     NoLink {
         /// The peer.
         peer: Rank,

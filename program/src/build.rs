@@ -22,7 +22,7 @@ use crate::emit::Named;
 use crate::hazards::{Access, Hazards};
 use crate::{
     Algorithm, Blocks, Context, Emit, Kind, LaneKind, Location, Operand, Program, Slot, Span,
-    Stage, Symmetry,
+    Stage, Symmetry, Unsupported,
 };
 use lanes::Lanes;
 use roll::Step;
@@ -55,9 +55,33 @@ pub fn build_all(algorithm: &dyn Algorithm, cx: &Context) -> Result<Vec<Arc<Prog
         .collect()
 }
 
+/// Blocks that an algorithm may cut a vector into.
+const MOST_BLOCKS: u64 = 1 << 20;
+/// Channels, and parts, that each block may be cut into.
+const MOST_SHARES: u64 = 256;
+
 fn supported(algorithm: &dyn Algorithm, cx: &Context) -> Result<(), BuildError> {
+    let within = |name, value: u64, most: u64, range| {
+        if value <= most {
+            return Ok(());
+        }
+        Err(Unsupported::Parameter { name, value, range })
+    };
     algorithm
         .supports(cx)
+        .and_then(|()| {
+            within(
+                "channels",
+                cx.params().channels.into(),
+                MOST_SHARES,
+                "1 to 256",
+            )
+        })
+        .and_then(|()| within("parts", algorithm.parts(cx).into(), MOST_SHARES, "1 to 256"))
+        .and_then(|()| match cx.collective().rows(cx.size()) {
+            Some(_) => Ok(()),
+            None => within("blocks", algorithm.blocks(cx), MOST_BLOCKS, "1 to 1048576"),
+        })
         .map_err(|why| BuildError::Unsupported {
             algorithm: algorithm.name().to_owned(),
             collective: cx.collective(),

@@ -135,7 +135,8 @@ impl Group {
         Ok(group)
     }
 
-    /// A handle whose calls cut every step into so many segments (0 counts as 1). Every rank must do the same.
+    /// A handle whose calls cut every step into so many segments (0 counts as 1; never more than 65,536, nor than there are
+    /// 64-byte lines). Every rank must do the same.
     #[must_use]
     pub fn with_segments(&self, segments: u64) -> Group {
         let mut group = self.clone();
@@ -144,7 +145,7 @@ impl Group {
     }
 
     /// A handle whose calls run so many copies of their algorithm side by side, over disjoint shares of each block (0
-    /// counts as 1). Every rank must do the same.
+    /// counts as 1; at most 256). Every rank must do the same.
     #[must_use]
     pub fn with_channels(&self, channels: u16) -> Group {
         let mut group = self.clone();
@@ -179,6 +180,14 @@ impl Group {
         count: usize,
         op: Option<Op>,
     ) -> Result<Choice, Error> {
+        if let Some(op) = op.filter(|op| !op.accepts(T::DTYPE)) {
+            return Err(Error::NoSuchOperator {
+                rank: self.rank(),
+                collective,
+                op,
+                dtype: T::DTYPE,
+            });
+        }
         let spec = Spec {
             collective,
             count: count as u64,
@@ -199,7 +208,7 @@ impl Group {
 
     /// Registers an operator: `f(acc, x)` makes every `acc[i]` the combination of `acc[i]` and `x[i]`, in this order.
     ///
-    /// It must be associative. Unless it is commutative, only algorithms that keep rank order are used. Every rank must
+    /// It must be associative, and must not call the group, which is at work when it runs. Unless it is commutative, only algorithms that keep rank order are used. Every rank must
     /// register the same operators in the same order; the operator is good for this group only.
     ///
     /// # Errors

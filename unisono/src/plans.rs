@@ -96,7 +96,7 @@ impl Plans {
         let kernels = self.kernels(&spec)?;
         let (program, segments) = if spec.collective.is_point_to_point() {
             let cx = self.context(&spec);
-            let bytes = spec.count * spec.dtype.size() as u64;
+            let bytes = spec.count.saturating_mul(spec.dtype.size() as u64);
             let segments = bytes.div_ceil(MESSAGE_SEGMENT).max(1);
             let program = point_to_point::message(&cx, spec.root)?;
             (Arc::new(program), segments)
@@ -122,7 +122,7 @@ impl Plans {
         let cx = self.context(&spec);
         let ask = Ask {
             context: &cx,
-            bytes: spec.count * spec.dtype.size() as u64,
+            bytes: spec.count.saturating_mul(spec.dtype.size() as u64),
             algorithm: tuning.algorithm.as_deref(),
             segments: tuning.segments,
             channels: tuning.channels,

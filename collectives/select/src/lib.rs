@@ -176,7 +176,12 @@ fn made(algorithm: &Arc<dyn Algorithm>, ask: &Ask<'_>, cx: &Context, reason: Str
     Choice {
         algorithm: Arc::clone(algorithm),
         params: cx.params(),
-        segments: ask.segments.unwrap_or(segments.min(MOST_SEGMENTS)).max(1),
+        // More segments than there are cache lines would all be empty.
+        segments: ask
+            .segments
+            .unwrap_or(segments.min(MOST_SEGMENTS))
+            .min(ask.bytes.div_ceil(64))
+            .clamp(1, 1 << 16),
         reason,
     }
 }
