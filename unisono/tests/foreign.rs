@@ -72,15 +72,27 @@ fn a_borrowed_slice_can_be_given_again_and_again() {
 #[test]
 fn limits_are_said_before_anything_grows() {
     let g = unisono::inproc(2).remove(0);
-    let error = g.with_channels(u16::MAX).all_reduce(&mut [1f32; 64], Op::Sum);
+    let error = g
+        .with_channels(u16::MAX)
+        .all_reduce(&mut [1f32; 64], Op::Sum);
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("parameter channels = 65535 is out of range: 1 to 256"), "{error}");
-    let choice = g
-        .with_segments(u64::MAX)
-        .choice::<f32>(Collective::AllReduce, 100_000, Some(Op::Sum));
+    assert!(
+        error.contains("parameter channels = 65535 is out of range: 1 to 256"),
+        "{error}"
+    );
+    let choice =
+        g.with_segments(u64::MAX)
+            .choice::<f32>(Collective::AllReduce, 100_000, Some(Op::Sum));
     assert!(choice.unwrap().segments <= 6250);
     let choice = g.choice::<f64>(Collective::AllReduce, usize::MAX, Some(Op::Sum));
-    assert!(choice.unwrap().to_string().contains("18446744073709551615 bytes"));
-    let error = g.choice::<i32>(Collective::AllReduce, 5, Some(Op::Avg)).unwrap_err();
+    assert!(
+        choice
+            .unwrap()
+            .to_string()
+            .contains("18446744073709551615 bytes")
+    );
+    let error = g
+        .choice::<i32>(Collective::AllReduce, 5, Some(Op::Avg))
+        .unwrap_err();
     assert!(matches!(error, Error::NoSuchOperator { .. }), "{error}");
 }

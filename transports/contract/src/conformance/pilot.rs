@@ -86,10 +86,14 @@ pub(super) fn run(
             .collect::<Vec<_>>()
     });
     // Who only stopped, or lost a link, because another rank failed is not the reason.
+    let far_from_the_reason = |text: &str| match text {
+        _ if text.starts_with(STOPPED) => 2,
+        _ if text.contains("closed by the peer") => 1,
+        _ => 0,
+    };
     let reason = failures
         .iter()
-        .find(|(_, text)| !text.starts_with(STOPPED) && !text.contains("closed by the peer"))
-        .or(failures.first());
+        .min_by_key(|(_, text)| far_from_the_reason(text));
     if let Some((rank, text)) = reason {
         panic!("{property}: rank {rank}: {text}");
     }
