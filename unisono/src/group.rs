@@ -170,7 +170,7 @@ impl Group {
         group
     }
 
-    /// What a call would use, and why. `count` is the elements of the vector, or of one row.
+    /// What a call would use, and why; whether the operator exists for the type is the call's to say. `count` is the elements of the vector, or of one row.
     ///
     /// # Errors
     /// [`Error::Select`] when nothing can do it.
@@ -180,14 +180,6 @@ impl Group {
         count: usize,
         op: Option<Op>,
     ) -> Result<Choice, Error> {
-        if let Some(op) = op.filter(|op| !op.accepts(T::DTYPE)) {
-            return Err(Error::NoSuchOperator {
-                rank: self.rank(),
-                collective,
-                op,
-                dtype: T::DTYPE,
-            });
-        }
         let spec = Spec {
             collective,
             count: count as u64,
