@@ -91,8 +91,4 @@ fn limits_are_said_before_anything_grows() {
             .to_string()
             .contains("18446744073709551615 bytes")
     );
-    let error = g
-        .choice::<i32>(Collective::AllReduce, 5, Some(Op::Avg))
-        .unwrap_err();
-    assert!(matches!(error, Error::NoSuchOperator { .. }), "{error}");
 }
