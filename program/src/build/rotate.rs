@@ -5,7 +5,7 @@ use unisono_core::Rank;
 use super::join;
 use crate::{LaneKind, Program, Span};
 
-/// Rank `by`'s program, made from rank 0's: see [`Symmetry::Rotation`].
+/// Rank `by`'s program, made from rank 0's: see [`Symmetry::Rotation`](crate::Symmetry::Rotation).
 pub fn rotate(program: &Program, by: Rank) -> Program {
     let mut out = program.clone();
     let (n, size) = (program.blocks, program.size);
