@@ -130,10 +130,36 @@ fn hostile_byte_pipes_change_no_bit() {
     }
 }
 
-#[test]
-#[ignore = "the full product takes minutes: run in release before a release"]
-fn the_full_product_is_right() {
-    for dtype in [DType::I32, DType::F32] {
-        every_world_and_count(1..=65, dtype);
+/// The full product, cut by world size so that its parts run side by side and one can be repeated alone.
+mod full_product {
+    use super::*;
+
+    fn both_dtypes(sizes: std::ops::RangeInclusive<Rank>) {
+        for size in sizes {
+            for dtype in [DType::I32, DType::F32] {
+                every_world_and_count(size..=size, dtype);
+            }
+            eprintln!("world of {size}: right");
+        }
+    }
+
+    macro_rules! parts {
+        ($($name:ident: $sizes:expr;)*) => {$(
+            #[test]
+            #[ignore = "the full product takes an hour: run in release before a release"]
+            fn $name() {
+                both_dtypes($sizes);
+            }
+        )*};
+    }
+
+    parts! {
+        worlds_1_to_24: 1..=24;
+        worlds_25_to_36: 25..=36;
+        worlds_37_to_44: 37..=44;
+        worlds_45_to_51: 45..=51;
+        worlds_52_to_57: 52..=57;
+        worlds_58_to_62: 58..=62;
+        worlds_63_to_65: 63..=65;
     }
 }
