@@ -11,6 +11,7 @@
 //! | [`descriptor`] | [`Descriptor`]: an open file to wait on |
 //! | [`event`] | [`Event`]: wakes a sleeper, costs next to nothing when nobody sleeps |
 //! | [`transport`] | [`Transport`]: how endpoints come to be connected |
+//! | [`posts`] | a bounded queue of posts, for transports to use |
 //! | [`null`] | a network inside one process that one thread can step; the engine's test bench |
 //! | [`middleware`] | endpoints around endpoints: [`middleware::Faulty`], [`middleware::Traced`] |
 //! | [`conformance`] | the suite every transport passes |
@@ -48,6 +49,7 @@ pub mod host;
 pub mod memory;
 pub mod middleware;
 pub mod null;
+pub mod posts;
 pub mod transport;
 
 pub use descriptor::{Descriptor, Interest, Source};

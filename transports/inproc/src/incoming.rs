@@ -1,11 +1,11 @@
 //! The receiving side of a port.
 
+use unisono_contract::posts::Posts;
 use unisono_contract::{
     Completion, Completions, Direction, Frame, LinkCause, Piece, Port, Revoked, Token,
 };
 
 use crate::parcel::{Parcel, Pieces};
-use crate::posts::Posts;
 use crate::ring::{Head, Receiver};
 
 /// After a copy of at least this many bytes a poll goes on to the next port, so that

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | `ring` | the slot state machine: the only concurrency here, explored by loom |
 //! | `parcel` | what a slot carries |
-//! | `outgoing`, `incoming`, `posts` | the two directions of a port |
+//! | `outgoing`, `incoming` | the two directions of a port |
 //! | `endpoint` | the contract's calls |
 //! | `mesh` | where ranks find each other's rings |
 //!
@@ -65,7 +65,6 @@ mod outgoing;
 #[cfg(not(loom))]
 mod parcel;
 #[cfg(not(loom))]
-mod posts;
 mod ring;
 mod sync;
 

@@ -3,12 +3,12 @@
 use std::convert::Infallible;
 
 use unisono_contract::memory::total;
+use unisono_contract::posts::Posts;
 use unisono_contract::{
     Completion, Completions, Direction, Frame, LinkCause, Piece, Port, Revoked, Token,
 };
 
 use crate::parcel::{INLINE, Parcel, Pieces};
-use crate::posts::Posts;
 use crate::ring::{Kind, Outcome, Sender};
 
 /// Posted sends of one port, and the ring they go into.

@@ -13,10 +13,10 @@ use std::io::IoSliceMut;
 
 use smallvec::SmallVec;
 use unisono_contract::memory::write_all;
+use unisono_contract::posts::Posts;
 use unisono_contract::{Completion, Completions, Direction, Frame, LinkCause, Piece, Port, Token};
 
 use crate::buffer::{Buffer, PIECES, Pieces, scatter, window};
-use crate::posts::Posts;
 use crate::socket::{Moved, Socket};
 use crate::wire::{LONGEST, decode};
 

@@ -44,7 +44,6 @@ mod endpoint;
 mod hello;
 mod incoming;
 mod outgoing;
-mod posts;
 mod socket;
 mod transport;
 mod wire;

@@ -13,10 +13,10 @@ use std::io::IoSlice;
 
 use smallvec::SmallVec;
 use unisono_contract::memory::{read_all, total};
+use unisono_contract::posts::Posts;
 use unisono_contract::{Completion, Completions, Direction, Frame, LinkCause, Piece, Port, Token};
 
 use crate::buffer::{Buffer, PIECES, Pieces, gather, window};
-use crate::posts::Posts;
 use crate::socket::{Moved, Socket};
 use crate::wire::{ALIGN, LONGEST, encode, header_bytes, lead, pad};
 
