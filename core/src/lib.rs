@@ -32,7 +32,7 @@ pub use collective::{Collective, Homes};
 pub use dtype::DType;
 pub use element::Element;
 pub use op::{Op, UserOp};
-pub use topology::{Link, RingOrder, Topology};
+pub use topology::{Link, NoRing, RingOrder, RingSearch, Topology};
 
 /// One participant of a group, `0..size`.
 ///

@@ -1,10 +1,31 @@
 //! Ranks and the links between them.
+//!
+//! A [`Topology`] knows which pairs of ranks can talk directly and over how many rails (parallel cables), and answers what a
+//! choice of algorithm asks of it: is every pair linked, is there a ring through all, who is in the middle, which link must
+//! not break.
+//!
+//! ```
+//! use unisono_core::Topology;
+//!
+//! // 0 - 1 - 2
+//! //     |
+//! //     3
+//! let t = Topology::from_links(4, [(0, 1), (1, 2), (1, 3)]);
+//! assert_eq!(t.neighbours(1).collect::<Vec<_>>(), [0, 2, 3]);
+//! assert_eq!((t.diameter(), t.centre()), (Some(2), Some(1)));
+//! assert_eq!(t.bridges().len(), 3);
+//! assert!(t.ring().is_none());
+//! ```
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use crate::Rank;
+
+mod ring;
+mod shape;
+
+pub use ring::{NoRing, RingOrder, RingSearch};
 
 /// A full-duplex link between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,8 +54,10 @@ impl fmt::Display for Link {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Links {
-    Full,
-    Some(BTreeSet<Link>),
+    /// Every pair, with so many rails.
+    Full(u32),
+    /// The rails of each pair, under both of its orders: so the neighbours of a rank stand side by side.
+    Some(BTreeMap<(Rank, Rank), u32>),
 }
 
 /// Which ranks exist and which pairs of them can talk directly.
@@ -44,28 +67,48 @@ enum Links {
 pub struct Topology {
     size: Rank,
     links: Links,
+    ring: ring::Found,
 }
 
 impl Topology {
-    /// Every pair of `size` ranks has a link.
+    /// Every pair of `size` ranks has a link of one rail.
     pub fn full(size: Rank) -> Topology {
+        Topology::new(size, Links::Full(1))
+    }
+
+    /// Exactly these pairs have a link, of one rail; pairs out of range or of a rank with itself are dropped.
+    pub fn from_links(size: Rank, links: impl IntoIterator<Item = (Rank, Rank)>) -> Topology {
+        Topology::from_rails(size, links.into_iter().map(|(a, b)| (a, b, 1)))
+    }
+
+    /// Exactly these pairs `(a, b, rails)` have a link. Pairs out of range, of a rank with itself, or of no rails are dropped;
+    /// of a pair named twice the last counts.
+    pub fn from_rails(size: Rank, links: impl IntoIterator<Item = (Rank, Rank, u32)>) -> Topology {
+        let links = links
+            .into_iter()
+            .filter(|&(a, b, rails)| a != b && a < size && b < size && rails > 0)
+            .flat_map(|(a, b, rails)| [((a, b), rails), ((b, a), rails)])
+            .collect();
+        Topology::new(size, Links::Some(links))
+    }
+
+    fn new(size: Rank, links: Links) -> Topology {
         Topology {
             size,
-            links: Links::Full,
+            links,
+            ring: ring::Found::default(),
         }
     }
 
-    /// Exactly these pairs have a link; pairs out of range or of a rank with itself are dropped.
-    pub fn from_links(size: Rank, links: impl IntoIterator<Item = (Rank, Rank)>) -> Topology {
-        let links = links
-            .into_iter()
-            .filter(|&(a, b)| a != b && a < size && b < size)
-            .map(|(a, b)| Link::new(a, b))
-            .collect();
-        Topology {
-            size,
-            links: Links::Some(links),
+    /// The same links with `rails` rails each (0 counts as 1).
+    #[must_use]
+    pub fn with_rails(mut self, rails: u32) -> Topology {
+        let rails = rails.max(1);
+        match &mut self.links {
+            Links::Full(all) => *all = rails,
+            Links::Some(links) => links.values_mut().for_each(|each| *each = rails),
         }
+        self
     }
 
     /// Number of ranks.
@@ -75,18 +118,66 @@ impl Topology {
 
     /// Whether every pair is linked, known without looking at any pair.
     pub fn is_declared_full(&self) -> bool {
-        matches!(self.links, Links::Full)
+        matches!(self.links, Links::Full(_))
+    }
+
+    /// Whether every pair is linked. A world of one rank or none is.
+    pub fn is_full(&self) -> bool {
+        self.link_count() == self.pair_count()
+    }
+
+    /// Number of pairs of ranks, linked or not.
+    pub fn pair_count(&self) -> u64 {
+        let size = u64::from(self.size);
+        size * size.saturating_sub(1) / 2
+    }
+
+    /// Number of linked pairs.
+    pub fn link_count(&self) -> u64 {
+        match &self.links {
+            Links::Full(_) => self.pair_count(),
+            Links::Some(links) => links.len() as u64 / 2,
+        }
     }
 
     /// Whether `a` and `b` can talk directly.
     pub fn linked(&self, a: Rank, b: Rank) -> bool {
-        a != b
-            && a < self.size
-            && b < self.size
-            && match &self.links {
-                Links::Full => true,
-                Links::Some(set) => set.contains(&Link::new(a, b)),
-            }
+        self.rails(a, b) > 0
+    }
+
+    /// Over how many rails `a` and `b` can talk directly; 0 where there is no link.
+    pub fn rails(&self, a: Rank, b: Rank) -> u32 {
+        if a == b || a >= self.size || b >= self.size {
+            return 0;
+        }
+        match &self.links {
+            Links::Full(rails) => *rails,
+            Links::Some(links) => links.get(&(a, b)).copied().unwrap_or(0),
+        }
+    }
+
+    /// The ranks that `rank` has a link with, smallest first.
+    pub fn neighbours(&self, rank: Rank) -> impl Iterator<Item = Rank> + '_ {
+        let (all, some) = match &self.links {
+            Links::Full(_) if rank < self.size => (Some(0..self.size), None),
+            Links::Full(_) => (None, None),
+            Links::Some(links) => (None, Some(links.range((rank, 0)..=(rank, Rank::MAX)))),
+        };
+        let all = all.into_iter().flatten().filter(move |&r| r != rank);
+        all.chain(some.into_iter().flatten().map(|(&(_, to), _)| to))
+    }
+
+    /// The linked pairs and their rails, smallest first.
+    pub fn links(&self) -> impl Iterator<Item = (Link, u32)> + '_ {
+        let (all, some) = match &self.links {
+            Links::Full(rails) => (Some((*rails, self.size)), None),
+            Links::Some(links) => (None, Some(links)),
+        };
+        let all = all.into_iter().flat_map(|(rails, size)| {
+            (0..size).flat_map(move |a| (a + 1..size).map(move |b| (Link { a, b }, rails)))
+        });
+        let some = some.into_iter().flatten();
+        all.chain(some.filter_map(|(&(a, b), &rails)| (a < b).then_some((Link { a, b }, rails))))
     }
 
     /// The pairs without a link, smallest first.
@@ -100,98 +191,11 @@ impl Topology {
             .flat_map(move |a| (a + 1..last).map(move |b| Link { a, b }))
             .filter(|l| !self.linked(l.a, l.b))
     }
-
-    /// A ring through all ranks over existing links: rank order where that works, else by search up to 16 ranks.
-    pub fn ring(&self) -> Option<RingOrder> {
-        let p = self.size;
-        if p < 2 || (0..p).all(|r| p == 1 || self.linked(r, (r + 1) % p)) {
-            return Some(RingOrder::in_rank_order(p));
-        }
-        if p > 16 {
-            return None;
-        }
-        let mut path = vec![0];
-        self.extend_ring(&mut path)
-            .then(|| RingOrder::from_order(path))
-    }
-
-    fn extend_ring(&self, path: &mut Vec<Rank>) -> bool {
-        let last = path[path.len() - 1];
-        if path.len() == self.size as usize {
-            return self.linked(last, path[0]);
-        }
-        for next in 0..self.size {
-            if self.linked(last, next) && !path.contains(&next) {
-                path.push(next);
-                if self.extend_ring(path) {
-                    return true;
-                }
-                path.pop();
-            }
-        }
-        false
-    }
-}
-
-/// A cyclic order of all ranks. Rank order is not cable order, so ring algorithms count *positions*.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RingOrder {
-    size: Rank,
-    // None: position and rank are the same number.
-    order: Option<Arc<[Rank]>>,
-}
-
-impl RingOrder {
-    /// The ring 0, 1, ..., size-1.
-    pub fn in_rank_order(size: Rank) -> RingOrder {
-        RingOrder { size, order: None }
-    }
-
-    /// The ring in this order; must name each of `0..order.len()` once.
-    pub fn from_order(order: Vec<Rank>) -> RingOrder {
-        let size = order.len() as Rank;
-        let identity = order.iter().copied().eq(0..size);
-        RingOrder {
-            size,
-            order: (!identity).then(|| order.into()),
-        }
-    }
-
-    /// Whether positions and ranks coincide.
-    pub fn is_rank_order(&self) -> bool {
-        self.order.is_none()
-    }
-
-    /// The rank at `position`, taken modulo the size.
-    pub fn at(&self, position: i64) -> Rank {
-        let position = position.rem_euclid(i64::from(self.size.max(1))) as Rank;
-        match &self.order {
-            None => position,
-            Some(order) => order[position as usize],
-        }
-    }
-
-    /// The position of `rank`.
-    pub fn position_of(&self, rank: Rank) -> i64 {
-        match &self.order {
-            None => i64::from(rank),
-            Some(order) => order.iter().position(|&r| r == rank).unwrap_or(0) as i64,
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_ring_is_found_where_rank_order_is_not_cable_order() {
-        let t = Topology::from_links(4, [(0, 2), (2, 1), (1, 3), (3, 0)]);
-        let ring = t.ring().unwrap();
-        let order: Vec<_> = (0..4).map(|i| ring.at(i)).collect();
-        assert_eq!(order, [0, 2, 1, 3]);
-        assert_eq!(ring.position_of(1), 2);
-    }
 
     #[test]
     fn a_line_has_no_ring_and_names_its_missing_link() {
@@ -201,5 +205,32 @@ mod tests {
             t.missing().map(|l| l.to_string()).collect::<Vec<_>>(),
             ["0-2"]
         );
+    }
+
+    #[test]
+    fn a_declared_and_a_counted_mesh_answer_alike() {
+        let all = (0..5).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let (declared, counted) = (Topology::full(5), Topology::from_links(5, all));
+        assert!(declared.is_full() && counted.is_full() && !counted.is_declared_full());
+        assert!(declared.links().eq(counted.links()));
+        for r in 0..6 {
+            assert!(declared.neighbours(r).eq(counted.neighbours(r)), "{r}");
+        }
+        assert_eq!((declared.link_count(), counted.link_count()), (10, 10));
+    }
+
+    #[test]
+    fn rails_belong_to_the_pair_and_not_to_a_direction() {
+        let t = Topology::from_rails(3, [(1, 0, 2), (1, 2, 1), (2, 0, 0)]);
+        assert_eq!((t.rails(0, 1), t.rails(1, 0)), (2, 2));
+        assert_eq!((t.rails(1, 2), t.rails(0, 2), t.rails(0, 0)), (1, 0, 0));
+        assert_eq!(t.with_rails(3).rails(2, 1), 3);
+        assert_eq!(Topology::full(2).with_rails(4).rails(0, 1), 4);
+    }
+
+    #[test]
+    fn links_out_of_range_are_dropped() {
+        let t = Topology::from_links(2, [(0, 0), (0, 2), (5, 1), (1, 0)]);
+        assert_eq!(t.links().collect::<Vec<_>>(), [(Link { a: 0, b: 1 }, 1)]);
     }
 }

@@ -1,11 +1,10 @@
 //! Local work: applying what landed in staging, copies, reductions.
 
 use smallvec::SmallVec;
-use unisono_contract::memory::{access, copy};
-use unisono_contract::{Operand, Piece, Revoked};
+use unisono_contract::{Piece, Revoked};
 use unisono_program::Kind;
-use unisono_reduce::Operand as Source;
 
+use crate::compute::{Hook, Work};
 use crate::fifo::Entry;
 use crate::moves::{Move, Place};
 use crate::operation::{Operation, staging};
@@ -14,6 +13,7 @@ use crate::plan::Plan;
 
 /// Puts a message that landed in staging where it belongs.
 pub(crate) fn landed(
+    compute: &mut Hook,
     plan: &Plan,
     operation: &Operation,
     run: &Move,
@@ -26,31 +26,31 @@ pub(crate) fn landed(
     plan.find_new(binding, run, at, &mut target);
     if run.kind == Kind::Recv {
         return each(&target, &[Cut::of(&[staged])], |target, sources| {
-            copy(target, sources[0])
+            compute.copy(Work::Landing, target, sources[0])
         });
     }
     let kernels = plan.kernels.as_ref().ok_or(Revoked::Ended)?;
-    let reduce = |target: Piece, sources: &[Piece]| {
-        access(target, sources, |bytes, operands| match operands {
-            [Operand::Target, Operand::Bytes(b)] => kernels.accumulate(bytes, b),
-            [Operand::Bytes(a), Operand::Bytes(b)] => kernels.combine(bytes, a, b),
-            _ => unreachable!("staging is never the target"),
-        })
-    };
     let mut old = Pieces::new();
     plan.find_old(binding, run, at, &mut old);
     if let ([target], [old]) = (&target[..], &old[..])
         && (target.addr(), target.len()) == (old.addr(), old.len())
+        && compute.is_direct()
     {
         // The usual message. Staging has a place of its own, so the two never overlap.
         let done = target.write(|target| staged.read(|b| kernels.accumulate(target, b)));
         return done.and_then(|done| done);
     }
-    each(&target, &[Cut::of(&old), Cut::of(&[staged])], reduce)
+    let staged = [staged];
+    each(
+        &target,
+        &[Cut::of(&old), Cut::of(&staged)],
+        |target, sources| compute.reduce(kernels, target, sources, None),
+    )
 }
 
 /// Runs one segment of a local step.
 pub(crate) fn local(
+    compute: &mut Hook,
     plan: &Plan,
     operation: &Operation,
     run: &Move,
@@ -77,22 +77,13 @@ pub(crate) fn local(
             if target.addr() == sources[0].addr() {
                 return Ok(()); // in place
             }
-            copy(target, sources[0])
+            compute.copy(Work::Step, target, sources[0])
         });
     };
     let finish = finish.then_some(plan.program.size);
     let kernels = plan.kernels.as_ref().ok_or(Revoked::Ended)?;
     each_stretch(&target, &found, &ends, |target, sources| {
-        access(target, sources, |bytes, operands| {
-            let operands: SmallVec<[Source<'_>; 16]> = operands
-                .iter()
-                .map(|o| match o {
-                    Operand::Target => Source::Target,
-                    Operand::Bytes(bytes) => Source::Bytes(bytes),
-                })
-                .collect();
-            kernels.many(bytes, &operands, finish);
-        })
+        compute.reduce(kernels, target, sources, finish)
     })
 }
 

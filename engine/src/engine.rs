@@ -10,6 +10,7 @@ use unisono_contract::{
 use unisono_core::Rank;
 use unisono_program::{LaneKind, Program};
 
+use crate::compute::{Compute, Hook, Workspace};
 use crate::fifo::Fifo;
 use crate::operation::Operation;
 use crate::pieces::{Binding, Pieces};
@@ -90,6 +91,18 @@ impl Engine {
         }
     }
 
+    /// The same engine, whose local work `compute` does: to be said before anything is submitted.
+    #[must_use]
+    pub fn with_compute(mut self, compute: Box<dyn Compute>) -> Engine {
+        self.state.compute = Hook::new(compute);
+        self
+    }
+
+    /// Whether [`with_compute`](Engine::with_compute) was called.
+    pub fn has_compute(&self) -> bool {
+        !self.state.compute.is_direct()
+    }
+
     /// Binds `program` to a call. Opens ports on `endpoints`: the first one with a link to a peer carries it.
     pub fn plan(
         &mut self,
@@ -116,13 +129,11 @@ impl Engine {
         input: Piece,
         output: Piece,
     ) -> Result<Ticket, EngineError> {
-        let workspace = plan.workspace()?;
+        let workspace = self.state.compute.workspace(plan, [input, output])?;
         let binding = Binding {
             input,
             output,
-            workspace: workspace
-                .as_ref()
-                .map_or(Piece::EMPTY, |w| w.piece(0..w.len())),
+            workspace: workspace.as_ref().map_or(Piece::EMPTY, Workspace::piece),
         };
         let ticket = Ticket(self.submitted);
         self.submitted += 1;

@@ -25,6 +25,7 @@
 
 mod apply;
 mod cache;
+mod compute;
 mod engine;
 mod fifo;
 mod layout;
@@ -37,6 +38,7 @@ mod state;
 mod world;
 
 pub use cache::Lru;
+pub use compute::{Compute, Direct, Work, Workspace};
 pub use engine::{Drive, Engine, EngineError, Post, Ticket};
 pub use plan::{Plan, PlanError, Request};
 pub use world::{World, WorldError};

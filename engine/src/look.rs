@@ -1,6 +1,5 @@
 //! Looking at a unit: what it can do now, be it a post, local work or nothing.
 
-use unisono_contract::memory::copy_bytes_across;
 use unisono_contract::{Frame, Revoked, Token};
 use unisono_program::Kind;
 
@@ -37,7 +36,7 @@ impl State {
             operation.units[unit as usize].held = unmet;
             return Ok(Step::Idle);
         }
-        apply::local(plan, operation, run, &at)?;
+        apply::local(&mut self.compute, plan, operation, run, &at)?;
         operation.step_over(plan, unit);
         self.advance(plans, slot, at.lane);
         Ok(Step::Again)
@@ -70,7 +69,7 @@ impl State {
                 return Ok(Step::Idle); // the packing space is in use
             }
             let packed = staging(plan, operation, unit, bytes as usize);
-            copy_bytes_across(&[packed], pieces)?;
+            self.compute.pack(packed, pieces)?;
             pieces.clear();
             pieces.push(packed);
             via = Via::Staged;

@@ -1,8 +1,9 @@
 //! An operation in flight: a plan, its memory, counters of lanes and places of units.
 
-use unisono_contract::{Piece, Region};
+use unisono_contract::Piece;
 use unisono_program::ir::next_strand;
 
+use crate::compute::Workspace;
 use crate::engine::Ticket;
 use crate::moves::{Move, Place};
 use crate::pieces::Binding;
@@ -12,7 +13,7 @@ use crate::plan::{Plan, Role};
 pub(crate) struct Operation {
     pub(crate) ticket: Option<Ticket>,
     pub(crate) binding: Binding,
-    pub(crate) workspace: Option<Region>,
+    pub(crate) workspace: Option<Workspace>,
     /// Segments done, by lane: what waits look at.
     pub(crate) done: Vec<u64>,
     pub(crate) units: Vec<UnitState>,
@@ -77,7 +78,7 @@ impl Operation {
         ticket: Ticket,
         plan: &Plan,
         binding: Binding,
-        workspace: Option<Region>,
+        workspace: Option<Workspace>,
     ) {
         self.done.clear();
         self.done.resize(plan.program.lanes.len(), 0);

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use unisono_contract::{Direction, Frame, Port, Revoked, Token};
 
 use crate::apply;
+use crate::compute::Hook;
 use crate::engine::{Post, Ticket};
 use crate::fifo::{Entry, Fifo, Via};
 use crate::operation::{Operation, Unmet};
@@ -81,6 +82,8 @@ pub(crate) struct State {
     pub(crate) offered: Option<Offer>,
     /// Segments of steps executed.
     pub(crate) steps: u64,
+    /// Who does the local work.
+    pub(crate) compute: Hook,
 }
 
 impl State {
@@ -104,6 +107,7 @@ impl State {
             },
             offered: None,
             steps: 0,
+            compute: Hook::default(),
         }
     }
 
@@ -258,7 +262,7 @@ impl State {
             }
             if entry.via == Via::Landed {
                 if place.from < place.to {
-                    apply::landed(plan, operation, run, entry)?;
+                    apply::landed(&mut self.compute, plan, operation, run, entry)?;
                 }
                 operation.units[entry.unit as usize].staging_taken = false;
             }
@@ -295,7 +299,7 @@ impl State {
     pub(crate) fn finish(&mut self, plans: &Plans, slot: u32) {
         let operation = &mut self.operations[slot as usize];
         if let Some(workspace) = operation.workspace.take() {
-            plans[slot as usize].give_back(workspace);
+            self.compute.release(&plans[slot as usize], workspace);
         }
         operation.binding = Binding::default();
         if let Some(ticket) = operation.ticket.take() {

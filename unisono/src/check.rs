@@ -27,22 +27,13 @@ pub(crate) struct Call {
 impl Call {
     /// Checks the lengths at this rank and finds the count that all ranks must share.
     pub(crate) fn spec(&self, group: &Group, lengths: Lengths) -> Result<Spec, Error> {
-        self.check_root(group)?;
+        check_root(group, self.collective, self.root)?;
+        check_operator(group.rank(), self.collective, self.op, self.dtype)?;
         let checker = Checker {
             rank: group.rank(),
             collective: self.collective,
             size: group.size(),
         };
-        if let Some(op) = self.op
-            && !op.accepts(self.dtype)
-        {
-            return Err(Error::NoSuchOperator {
-                rank: group.rank(),
-                collective: self.collective,
-                op,
-                dtype: self.dtype,
-            });
-        }
         Ok(Spec {
             collective: self.collective,
             count: self.count(&checker, lengths, group.rank() == self.root)?,
@@ -99,35 +90,55 @@ impl Call {
             _ => Ok(0),
         }
     }
+}
 
-    fn check_root(&self, group: &Group) -> Result<(), Error> {
-        let point_to_point = self.collective.is_point_to_point();
-        if !point_to_point && !self.collective.is_rooted() {
-            return Ok(());
-        }
-        if self.root >= group.size() {
-            return Err(Error::NoSuchRank {
-                rank: group.rank(),
-                collective: self.collective,
-                what: if point_to_point { "peer" } else { "root" },
-                named: self.root,
-                size: group.size(),
-            });
-        }
-        if point_to_point && self.root == group.rank() {
-            return Err(Error::ToSelf {
-                rank: group.rank(),
-                collective: self.collective,
-            });
-        }
-        Ok(())
+/// Checks the root or peer of a call that has one.
+pub(crate) fn check_root(group: &Group, collective: Collective, root: Rank) -> Result<(), Error> {
+    let point_to_point = collective.is_point_to_point();
+    if !point_to_point && !collective.is_rooted() {
+        return Ok(());
+    }
+    if root >= group.size() {
+        return Err(Error::NoSuchRank {
+            rank: group.rank(),
+            collective,
+            what: if point_to_point { "peer" } else { "root" },
+            named: root,
+            size: group.size(),
+        });
+    }
+    if point_to_point && root == group.rank() {
+        return Err(Error::ToSelf {
+            rank: group.rank(),
+            collective,
+        });
+    }
+    Ok(())
+}
+
+/// Checks that the operator exists for the type.
+pub(crate) fn check_operator(
+    rank: Rank,
+    collective: Collective,
+    op: Option<Op>,
+    dtype: DType,
+) -> Result<(), Error> {
+    match op {
+        Some(op) if !op.accepts(dtype) => Err(Error::NoSuchOperator {
+            rank,
+            collective,
+            op,
+            dtype,
+        }),
+        _ => Ok(()),
     }
 }
 
-struct Checker {
-    rank: Rank,
-    collective: Collective,
-    size: Rank,
+/// Whose call is checked.
+pub(crate) struct Checker {
+    pub(crate) rank: Rank,
+    pub(crate) collective: Collective,
+    pub(crate) size: Rank,
 }
 
 impl Checker {
@@ -139,7 +150,12 @@ impl Checker {
         })
     }
 
-    fn exactly(&self, len: Option<usize>, needed: u64, what: &'static str) -> Result<(), Error> {
+    pub(crate) fn exactly(
+        &self,
+        len: Option<usize>,
+        needed: u64,
+        what: &'static str,
+    ) -> Result<(), Error> {
         let got = self.given(len, what)?;
         if got == needed {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unisono_contract::OutOfMemory;
+use unisono_contract::{OutOfMemory, Revoked};
 use unisono_control::{AddressError, Cause, EnvironmentError, JoinError};
 use unisono_core::{Collective, DType, Op, Rank};
 use unisono_engine::PlanError;
@@ -47,6 +47,35 @@ pub enum Error {
         got: u64,
         /// Number of ranks.
         size: Rank,
+    },
+    /// A piece does not hold whole elements.
+    #[error(
+        "rank {rank}: {collective}: the {what} has {bytes} bytes, which is no whole number of {dtype}"
+    )]
+    NotElements {
+        /// This rank.
+        rank: Rank,
+        /// The exchange.
+        collective: Collective,
+        /// Which buffer.
+        what: &'static str,
+        /// Bytes it has.
+        bytes: u64,
+        /// The element type.
+        dtype: DType,
+    },
+    /// A piece cannot be used as it was given: it was lent for reading, or no longer is, overlaps the other one, or is
+    /// phantom in a group that moves bytes.
+    #[error("rank {rank}: {collective}: the {what} cannot be used: {revoked}")]
+    Piece {
+        /// This rank.
+        rank: Rank,
+        /// The exchange.
+        collective: Collective,
+        /// Which buffer.
+        what: &'static str,
+        /// Why.
+        revoked: Revoked,
     },
     /// A buffer that this rank must give is missing.
     #[error("rank {rank}: {collective}: this rank must give the {what}")]

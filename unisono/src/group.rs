@@ -11,6 +11,7 @@ use unisono_reduce::UserOperator;
 use unisono_select::{Choice, SelectError};
 
 use crate::Error;
+use crate::assemble::Parts;
 use crate::driver::Shared;
 use crate::plans::{Plans, Spec, Tuning};
 use crate::state::Core;
@@ -67,7 +68,7 @@ pub struct Group {
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Group {
-    /// A group from its parts, every pair of ranks linked: where every way of making a group ends.
+    /// A group from its parts, every pair of ranks linked. [`assemble`](Group::assemble) has more to choose.
     ///
     /// `endpoints` are this rank's attachments, the preferred one first; `control` carries failures between ranks;
     /// `host` tells the time and sleeps; `registry` holds the algorithms to choose from.
@@ -83,28 +84,22 @@ impl Group {
         registry: Registry,
     ) -> Result<Group, Error> {
         let topology = Topology::full(size);
-        Self::on_topology(rank, topology, endpoints, control, host, registry)
+        let parts = Parts::new(rank, topology, endpoints, control, host, registry);
+        Self::assemble(parts)
     }
 
-    /// The same over links that need not join every pair: only algorithms that use no other links are chosen.
+    /// A group from its parts, some of which few groups have.
     ///
     /// # Errors
-    /// [`Error::Parts`] when `rank` is not a rank of `topology`.
-    pub fn on_topology(
-        rank: Rank,
-        topology: Topology,
-        endpoints: Vec<Box<dyn Endpoint>>,
-        control: Box<dyn Control>,
-        host: Box<dyn Host>,
-        registry: Registry,
-    ) -> Result<Group, Error> {
-        let size = topology.size();
+    /// [`Error::Parts`] when `rank` is not a rank of the topology.
+    pub fn assemble(parts: Parts) -> Result<Group, Error> {
+        let (rank, size) = (parts.rank, parts.topology.size());
         if rank >= size {
             return Err(Error::Parts { rank, size });
         }
-        let plans = Plans::new(rank, topology, registry);
-        let core = Core::new(rank, endpoints, control, plans);
-        let shared = Shared::new(rank, size, core, host);
+        let plans = Plans::new(rank, parts.topology, parts.registry);
+        let core = Core::new(rank, parts.endpoints, parts.control, plans, parts.compute);
+        let shared = Shared::new(rank, size, core, parts.host);
         Ok(Group {
             shared: Arc::new(shared),
             tuning: Tuning::default(),

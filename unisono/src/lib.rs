@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod agree;
+mod assemble;
 mod blocking;
 mod check;
 mod driver;
@@ -38,16 +39,19 @@ mod launch;
 mod memory;
 pub mod owned;
 mod pending;
+mod pieces;
 mod plans;
 mod state;
 mod sync;
 
+pub use assemble::Parts;
 pub use error::{Error, Failure};
 pub use group::{DEFAULT_TIMEOUT, Group};
 pub use inproc::{inproc, inproc_with};
 pub use join::Builder;
 pub use memory::{Owned, OwnedTarget, Source, Target};
 pub use owned::Handle;
+pub use pieces::PieceCall;
 
 pub use half::{bf16, f16};
 pub use unisono_contract::Buffer;
@@ -59,9 +63,10 @@ pub use unisono_select::Choice;
 
 /// The parts that transports and other environments are built from.
 pub mod parts {
-    pub use unisono_contract::{Endpoint, Event, Host, SystemHost};
+    pub use unisono_contract::{Endpoint, Event, Host, Lease, PhantomSpace, Piece, SystemHost};
     pub use unisono_control::{Control, InProcess, in_process};
     pub use unisono_core::Topology;
+    pub use unisono_engine::{Compute, Direct, Work, Workspace};
 }
 
 /// The algorithms that come with this library.

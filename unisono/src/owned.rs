@@ -224,6 +224,15 @@ where
     }
 }
 
+/// Memory that its caller keeps.
+struct Nothing;
+
+impl Held<()> for Nothing {
+    fn give(self: Box<Self>) -> Option<()> {
+        Some(())
+    }
+}
+
 /// An operation in flight: a future that gives its memory back.
 ///
 /// Fails with [`Failure`], which has the memory too, and becomes an [`Error`] by `?`.
@@ -265,14 +274,32 @@ impl Group {
             held: Some(Box::new(leases)),
             state,
         };
-        if handle.state.as_ref().is_ok_and(Option::is_some) {
-            self.shared.nudge();
-        }
+        handle.set_off();
+        handle
+    }
+}
+
+impl Handle<()> {
+    /// Of an operation over memory that its caller keeps.
+    pub(crate) fn over_pieces(group: &Group, state: Result<Option<Ticket>, Error>) -> Handle<()> {
+        let handle = Handle {
+            group: group.clone(),
+            held: Some(Box::new(Nothing) as Box<dyn Held<()>>),
+            state,
+        };
+        handle.set_off();
         handle
     }
 }
 
 impl<R> Handle<R> {
+    /// Sees to it that it leaves.
+    fn set_off(&self) {
+        if self.state.as_ref().is_ok_and(Option::is_some) {
+            self.group.shared.nudge();
+        }
+    }
+
     /// Waits for it by blocking this thread.
     ///
     /// # Errors

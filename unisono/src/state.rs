@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use unisono_contract::{Drain, Endpoint, Field, LinkCause, Piece, Ready, Time, WaitSet};
 use unisono_control::{Cause, Control, Kind, Operation};
 use unisono_core::{Collective, DType, Op, Rank, UserOp};
-use unisono_engine::{Drive, Engine, EngineError, Ticket};
+use unisono_engine::{Compute, Drive, Engine, EngineError, Ticket};
 
 use crate::Error;
 use crate::handover::{News, State};
@@ -36,11 +36,16 @@ impl Core {
         endpoints: Vec<Box<dyn Endpoint>>,
         control: Box<dyn Control>,
         plans: Plans,
+        compute: Option<Box<dyn Compute>>,
     ) -> Core {
+        let engine = Engine::new(0, 0);
         Core {
             rank,
             control: control.into(),
-            engine: Engine::new(0, 0),
+            engine: match compute {
+                Some(compute) => engine.with_compute(compute),
+                None => engine,
+            },
             endpoints,
             plans,
             pending: Pending::default(),
@@ -50,6 +55,11 @@ impl Core {
             alarm: None,
             news: News::default(),
         }
+    }
+
+    /// Whether local work is done by somebody who may know of pieces without memory.
+    pub(crate) fn has_compute(&self) -> bool {
+        self.engine.has_compute()
     }
 
     pub(crate) fn control(&self) -> &Arc<dyn Control> {

@@ -1,6 +1,7 @@
 //! Calls of every collective on real data over a world that one thread steps, checked element by element.
 #![allow(dead_code)] // each test file uses its part
 
+pub(crate) mod calls;
 pub(crate) mod data;
 pub(crate) mod ranks;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use unisono_contract::null::{self, Net, Policy};
 use unisono_contract::{Endpoint, Piece};
 use unisono_core::Rank;
-use unisono_engine::{Drive, Engine, EngineError, Plan, Request};
+use unisono_engine::{Compute, Drive, Engine, EngineError, Plan, Request};
 use unisono_program::Program;
 
 pub(crate) struct Ranks {
@@ -28,6 +28,13 @@ impl Ranks {
         }
     }
 
+    /// The same with local work done by somebody else.
+    pub(crate) fn with_compute(mut self, mut compute: impl FnMut() -> Box<dyn Compute>) -> Ranks {
+        let engines = self.engines.drain(..);
+        self.engines = engines.map(|e| e.with_compute(compute())).collect();
+        self
+    }
+
     pub(crate) fn plan(&mut self, program: &Arc<Program>, request: &Request) -> Arc<Plan> {
         let rank = program.rank as usize;
         self.engines[rank]
@@ -39,6 +46,19 @@ impl Ranks {
         self.engines[rank as usize]
             .submit(plan, input, output)
             .expect("submitted");
+    }
+
+    /// Starts one operation at every rank.
+    pub(crate) fn submit_all(
+        &mut self,
+        programs: &[Arc<Program>],
+        request: &Request,
+        pieces: &[(Piece, Piece)],
+    ) {
+        for (program, (input, output)) in programs.iter().zip(pieces) {
+            let plan = self.plan(program, request);
+            self.submit(program.rank, &plan, *input, *output);
+        }
     }
 
     pub(crate) fn drive(&mut self, rank: usize) -> Result<Drive, EngineError> {

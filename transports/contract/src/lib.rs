@@ -60,5 +60,7 @@ pub use endpoint::{
 pub use event::{Event, Key};
 pub use frame::{Field, Frame, Mismatch, Opening};
 pub use host::{Host, Ready, SystemHost, Time, WaitSet};
-pub use memory::{Buffer, Lease, Operand, OutOfMemory, Piece, Region, RegionKey, Revoked};
+pub use memory::{
+    Buffer, Lease, Operand, OutOfMemory, PhantomSpace, Piece, Region, RegionKey, Revoked,
+};
 pub use transport::{ConnectError, Listening, Local, Transport};

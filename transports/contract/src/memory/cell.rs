@@ -75,6 +75,12 @@ impl Cell {
     }
 }
 
+/// The cell of pieces without memory. Its generation is none that a piece has, so that nobody ever comes in: neither
+/// `take` nor `give` knows it.
+pub(super) static PHANTOM: Cell = Cell {
+    state: AtomicU64::new((LAST as u64) << 32),
+};
+
 /// Proof that the caller is inside a lease; leaves on drop, so also on panic.
 pub(super) struct Inside(&'static Cell);
 

@@ -10,6 +10,7 @@
 //! | the caller, borrowed | [`lend`], [`lend_shared`] | when the closure returns or panics |
 //! | a [`Lease`] | [`Lease::piece`] | with [`Lease::into_inner`] or its drop |
 //! | a [`Region`] | [`Region::piece`] | with the last clone of the region |
+//! | nobody, there are none | [`PhantomSpace::alloc`] | it never began: [`Revoked::Phantom`] |
 //!
 //! **The invariant.** The lease protects *lifetime*, dynamically. That no two accesses overlap in
 //! time and place with one of them writing is not checked here: it is what a verified program
@@ -34,6 +35,7 @@
 mod access;
 mod cell;
 mod lease;
+mod phantom;
 mod piece;
 mod region;
 
@@ -41,5 +43,6 @@ pub use access::{
     Operand, access, copy, copy_bytes_across, copy_window, read_all, total, write_all,
 };
 pub use lease::{Lease, Stable, lend, lend_shared};
+pub use phantom::PhantomSpace;
 pub use piece::{Piece, Revoked};
 pub use region::{Buffer, OutOfMemory, Region, RegionKey};

@@ -1,9 +1,14 @@
 //! [`Piece`]: a range of lent bytes.
 
-use std::{fmt, ops::Range, ptr::NonNull, slice};
+use std::{
+    fmt,
+    ops::Range,
+    ptr::{self, NonNull},
+    slice,
+};
 
 use super::{
-    cell::{Cell, Inside, Term},
+    cell::{Cell, Inside, PHANTOM, Term},
     region::RegionKey,
 };
 
@@ -20,18 +25,22 @@ pub enum Revoked {
     /// The pieces of one access overlap in part, with one of them written.
     #[error("the pieces of one access overlap")]
     Overlap,
+    /// An access to a piece that has no memory.
+    #[error("this memory is phantom: it has a length and no bytes")]
+    Phantom,
 }
 
 /// A range of lent bytes: 32 bytes, `Copy`, harmless to keep.
 ///
 /// Made by [`lend`](super::lend), [`lend_shared`](super::lend_shared), [`Lease`](super::Lease) and
-/// [`Region`](super::Region); cut with [`slice`](Self::slice). See the
+/// [`Region`](super::Region), or without memory by [`PhantomSpace`](super::PhantomSpace); cut with [`slice`](Self::slice). See the
 /// [module](super) for what protects it.
 #[derive(Clone, Copy)]
 pub struct Piece {
+    /// In a phantom piece an address without provenance.
     start: NonNull<u8>,
     len: usize,
-    /// `None` only in [`Piece::EMPTY`]: no bytes, so nothing to protect.
+    /// `None` only in [`Piece::EMPTY`]: no bytes, so nothing to protect. [`PHANTOM`], which lets nobody in: no memory.
     cell: Option<&'static Cell>,
     generation: u32,
     /// Region key above, lowest bit: read-only.
@@ -76,6 +85,17 @@ impl Piece {
         }
     }
 
+    /// The piece of `len` bytes at `addr` that are not there.
+    pub(super) fn phantom(addr: usize, len: usize) -> Self {
+        Self {
+            start: NonNull::new(ptr::without_provenance_mut(addr)).unwrap_or(NonNull::dangling()),
+            len,
+            cell: Some(&PHANTOM),
+            generation: 0,
+            tag: 0,
+        }
+    }
+
     /// Bytes in this piece.
     #[inline]
     pub fn len(&self) -> usize {
@@ -100,8 +120,11 @@ impl Piece {
             "bytes {range:?} of a piece of {}",
             self.len
         );
-        // SAFETY: within the bytes this piece names (asserted above).
-        let start = unsafe { self.start.add(range.start) };
+        // Phantom memory is no allocation to stay inside of, so this must not be `add`.
+        let start = self.start.as_ptr().wrapping_add(range.start);
+        // SAFETY: the sum is at most `start + len` (asserted above), the end of the bytes this piece names. Neither an
+        // allocation nor a phantom range reaches around the end of the address space, so it is not null.
+        let start = unsafe { NonNull::new_unchecked(start) };
         Self {
             start,
             len: range.end - range.start,
@@ -128,8 +151,14 @@ impl Piece {
         self.tag & 1 != 0
     }
 
+    /// Whether these are only addresses and a length, without memory.
+    #[inline]
+    pub fn is_phantom(&self) -> bool {
+        self.cell.is_some_and(|cell| ptr::eq(cell, &PHANTOM))
+    }
+
     /// Whether the lease still runs. It may end right after: a hint, for telling whose memory it
-    /// was that went away.
+    /// was that went away. A phantom piece never had any.
     pub fn is_live(&self) -> bool {
         self.cell.is_none_or(|cell| cell.is_open(self.generation))
     }
@@ -137,7 +166,7 @@ impl Piece {
     /// Runs `f` on the bytes.
     ///
     /// # Errors
-    /// [`Revoked::Ended`] when the lease has ended.
+    /// [`Revoked::Ended`] when the lease has ended, [`Revoked::Phantom`] when there is no memory.
     #[inline]
     pub fn read<R>(&self, f: impl FnOnce(&[u8]) -> R) -> Result<R, Revoked> {
         let inside = self.enter()?;
@@ -152,7 +181,7 @@ impl Piece {
     ///
     /// # Errors
     /// [`Revoked::Ended`] when the lease has ended, [`Revoked::ReadOnly`] when the memory was lent
-    /// for reading.
+    /// for reading, [`Revoked::Phantom`] when there is none.
     #[inline]
     pub fn write<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> Result<R, Revoked> {
         let inside = self.enter_to_write()?;
@@ -168,7 +197,20 @@ impl Piece {
     pub(super) fn enter(&self) -> Result<Option<Inside>, Revoked> {
         match self.cell {
             None => Ok(None),
-            Some(cell) => cell.enter(self.generation).map(Some).ok_or(Revoked::Ended),
+            Some(cell) => match cell.enter(self.generation) {
+                Some(inside) => Ok(Some(inside)),
+                None => Err(self.refusal()),
+            },
+        }
+    }
+
+    /// Why nobody comes in.
+    #[cold]
+    fn refusal(&self) -> Revoked {
+        if self.is_phantom() {
+            Revoked::Phantom
+        } else {
+            Revoked::Ended
         }
     }
 
@@ -187,7 +229,7 @@ impl Piece {
         match (self.cell, other.cell) {
             (None, _) => true,
             (Some(mine), Some(theirs)) => {
-                std::ptr::eq(mine, theirs) && self.generation == other.generation
+                ptr::eq(mine, theirs) && self.generation == other.generation
             }
             (Some(_), None) => false,
         }
@@ -252,6 +294,9 @@ impl fmt::Debug for Piece {
         }
         if self.is_read_only() {
             write!(f, ", read-only")?;
+        }
+        if self.is_phantom() {
+            write!(f, ", phantom")?;
         }
         write!(f, ")")
     }
