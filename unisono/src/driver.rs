@@ -12,7 +12,7 @@ use unisono_core::Rank;
 use unisono_engine::{Drive, Ticket};
 
 use crate::Error;
-use crate::handover::{Call, Guard, Handover, Look, Task};
+use crate::handover::{Call, Guard, Handover, Heard, Look, Task};
 use crate::pending::Limit;
 use crate::plans::{Spec, Tuning};
 use crate::state::Core;
@@ -185,9 +185,20 @@ impl Call<Core, Box<dyn Host>> for Waiting<'_> {
         self.now.since(since) < host.spin_budget()
     }
 
-    fn listen(&mut self, core: &mut Core) -> bool {
+    fn listen(&mut self, core: &mut Core) -> Heard {
         self.set.clear();
-        core.listen(&mut self.set) == Ready::Wait
+        if core.listen(&mut self.set) == Ready::Now {
+            return Heard::Something;
+        }
+        // A descriptor tells its state, an event only its changes. The first event is that of control, which is looked
+        // at here; with no other, a second look would just ask the kernel again for what `poll(2)` tells anyway.
+        if self.set.events().len() > 1 || self.set.descriptors().is_empty() {
+            Heard::Maybe
+        } else if core.control().aborted().is_some() {
+            Heard::Something
+        } else {
+            Heard::Nothing
+        }
     }
 
     fn park(&mut self, host: &mut Box<dyn Host>) {

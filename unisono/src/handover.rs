@@ -51,6 +51,16 @@ pub(crate) enum Look<R> {
     Idle,
 }
 
+/// What listening found.
+pub(crate) enum Heard {
+    /// Something is there already.
+    Something,
+    /// Nothing, but what came just before is not announced: look once more.
+    Maybe,
+    /// Nothing, and what came just before is announced all the same: sleep.
+    Nothing,
+}
+
 /// A call that waits for its operations.
 pub(crate) trait Call<S, H> {
     /// What the call returns.
@@ -65,8 +75,8 @@ pub(crate) trait Call<S, H> {
     /// As the driver, idle: whether to look again at once rather than sleep.
     fn spins(&mut self, host: &H) -> bool;
 
-    /// As the driver: collects what to sleep on; false when something is there already.
-    fn listen(&mut self, state: &mut S) -> bool;
+    /// As the driver, after an idle look under the same lock: collects what to sleep on.
+    fn listen(&mut self, state: &mut S) -> Heard;
 
     /// As the driver: sleeps. The state is not locked.
     fn park(&mut self, host: &mut H);
@@ -225,12 +235,17 @@ impl<S: State, H> Handover<S, H> {
             }
             if call.spins(host) {
                 role.unlocked(|_| std::hint::spin_loop());
-            } else if call.listen(guard.state()) {
-                // Once more: what came before listening is not announced.
-                match call.look(guard.state()) {
-                    Look::Done(out) => return out,
-                    Look::Moved => call.resumed(host),
-                    Look::Idle => role.unlocked(|host| call.park(host)),
+            } else {
+                let found = match call.listen(guard.state()) {
+                    Heard::Something => None,
+                    Heard::Maybe => Some(call.look(guard.state())),
+                    Heard::Nothing => Some(Look::Idle),
+                };
+                match found {
+                    None => {}
+                    Some(Look::Done(out)) => return out,
+                    Some(Look::Moved) => call.resumed(host),
+                    Some(Look::Idle) => role.unlocked(|host| call.park(host)),
                 }
             }
             loop {

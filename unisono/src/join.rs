@@ -149,10 +149,10 @@ fn join(
     registry: Registry,
 ) -> Result<Group, Error> {
     let (rank, size, check) = (settings.rank, settings.size, settings.check);
-    let here = host_name_hash();
+    let here = cores_hash();
     settings.limits = vec![here, !here];
     let (network, endpoint) = Network::start(settings, Arc::new(unisono_tcp::Tcp::new()))?;
-    // The smallest of both over all ranks is this host's only if all ranks are on it.
+    // The smallest of both over all ranks is this rank's only if all ranks have the same.
     let together = network.limits() == [here, !here];
     let host = SystemHost::new(if together { size as usize } else { 1 });
     let endpoints = vec![endpoint];
@@ -163,12 +163,16 @@ fn join(
     Ok(group)
 }
 
-/// Something that processes of one machine agree on; only the first spin budget depends on it.
-fn host_name_hash() -> u64 {
-    let name = std::fs::read("/proc/sys/kernel/random/boot_id")
+/// Something that only processes which share their cores agree on: the machine, and the cores that this thread may run on.
+/// Ranks that a launcher has bound to cores of their own share none, however many they are. Only how to wait depends on it.
+fn cores_hash() -> u64 {
+    let machine = std::fs::read("/proc/sys/kernel/random/boot_id")
         .or_else(|_| std::fs::read("/etc/hostname"))
         .unwrap_or_default();
-    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let cores = status.lines().find(|l| l.starts_with("Cpus_allowed:"));
+    let bytes = machine.iter().chain(cores.unwrap_or_default().as_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }

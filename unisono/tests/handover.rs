@@ -64,7 +64,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use handover::{Call, Handover, Look, News, State, Task};
+use handover::{Call, Handover, Heard, Look, News, State, Task};
 use shuttle::{future, thread};
 use sync::{Event, Mutex};
 
@@ -100,6 +100,11 @@ impl State for Rank {
 }
 
 impl Rank {
+    fn has_mail(&self) -> bool {
+        let messages = self.wire.messages.lock().unwrap();
+        messages.first().is_some_and(|m| self.submitted.contains(m))
+    }
+
     /// Fetches one message, though there may be more: so do endpoints with large ones.
     fn look(&mut self, operation: usize) -> Look<()> {
         let mut messages = self.wire.messages.lock().unwrap();
@@ -144,12 +149,19 @@ impl Call<Rank, Host> for Blocking {
         false
     }
 
-    fn listen(&mut self, rank: &mut Rank) -> bool {
+    fn listen(&mut self, rank: &mut Rank) -> Heard {
         let event = rank.wire.event.clone();
         let key = event.listen();
         self.listens = Some((event, key));
-        // What is there already is not seen here: that takes another look.
-        true
+        if self.operation % 2 == 0 {
+            // What is there already is not seen here, as with events: that takes another look.
+            return Heard::Maybe;
+        }
+        // As with descriptors, which tell their state.
+        match rank.has_mail() {
+            true => Heard::Something,
+            false => Heard::Nothing,
+        }
     }
 
     fn park(&mut self, _: &mut Host) {

@@ -37,6 +37,7 @@ use std::{
 
 use smallvec::SmallVec;
 
+use crate::yielding::Yielding;
 use crate::{
     descriptor::{Descriptor, Doorbell, Interest, Source},
     event::{Event, Key},
@@ -168,10 +169,16 @@ const FIRST: Duration = Duration::from_micros(20);
 /// The real clock and real sleep.
 ///
 /// The spin budget follows the measured waits: towards twice a wait that spinning could have
-/// covered, and half of itself after one that it could not.
+/// covered, and half of itself after one that it could not. Where ranks share cores it is zero for
+/// good: whoever spins there has the core of the rank that it waits for, and because such waits
+/// *are* short, measuring them would only keep it spinning. Instead it gives its core away a few
+/// times before it sleeps, as long as nobody but other ranks wants it.
 #[derive(Debug)]
 pub struct SystemHost {
     budget: Duration,
+    /// More ranks than cores.
+    crowded: bool,
+    yielding: Yielding,
     /// Made when several events are first slept on together.
     parker: Option<(Arc<Parker>, Waker)>,
     /// Made when descriptors are first slept on.
@@ -179,16 +186,15 @@ pub struct SystemHost {
 }
 
 impl SystemHost {
-    /// A host for one of `ranks_on_host` ranks on this machine. With more ranks than cores
-    /// spinning takes the core from whom one waits for, so the budget starts at zero.
-    pub fn new(ranks_on_host: usize) -> Self {
+    /// A host for one of `sharers` ranks that share the cores of this process. With more ranks
+    /// than cores it never spins.
+    pub fn new(sharers: usize) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
+        let crowded = sharers > cores;
         Self {
-            budget: if ranks_on_host > cores {
-                Duration::ZERO
-            } else {
-                FIRST
-            },
+            budget: if crowded { Duration::ZERO } else { FIRST },
+            crowded,
+            yielding: Yielding::default(),
             parker: None,
             doorbell: None,
         }
@@ -248,15 +254,22 @@ impl SystemHost {
     }
 }
 
+fn now() -> Time {
+    // One origin for the process: times of different ranks can be compared.
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    let elapsed = ORIGIN.get_or_init(Instant::now).elapsed();
+    Time::default() + elapsed
+}
+
 impl Host for SystemHost {
     fn now(&self) -> Time {
-        // One origin for the process: times of different ranks can be compared.
-        static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        let elapsed = ORIGIN.get_or_init(Instant::now).elapsed();
-        Time::default() + elapsed
+        now()
     }
 
     fn park(&mut self, set: &mut WaitSet, until: Time) {
+        if self.crowded && self.yielding.instead_of_sleep(now, thread::yield_now) {
+            return; // Early, as any park may.
+        }
         let left = (until != Time::NEVER).then(|| until.since(self.now()));
         let timeout = match (left, set.longest_sleep()) {
             (Some(left), Some(longest)) => Some(left.min(longest)),
@@ -283,6 +296,10 @@ impl Host for SystemHost {
     }
 
     fn waited(&mut self, wait: Duration) {
+        if self.crowded {
+            self.yielding.progressed();
+            return;
+        }
         self.budget = if wait < WORTH {
             // A quarter of the way: one odd wait does not decide.
             (self.budget * 3 + wait * 2) / 4
@@ -326,8 +343,12 @@ mod tests {
     }
 
     #[test]
-    fn more_ranks_than_cores_do_not_start_by_spinning() {
-        assert_eq!(SystemHost::new(usize::MAX).spin_budget(), Duration::ZERO);
+    fn more_ranks_than_cores_never_spin() {
+        let mut crowded = SystemHost::new(usize::MAX);
+        for _ in 0..50 {
+            assert_eq!(crowded.spin_budget(), Duration::ZERO);
+            crowded.waited(Duration::from_micros(10));
+        }
         assert!(SystemHost::new(1).spin_budget() > Duration::ZERO);
     }
 

@@ -51,6 +51,7 @@ pub mod middleware;
 pub mod null;
 pub mod posts;
 pub mod transport;
+mod yielding;
 
 pub use descriptor::{Descriptor, Interest, Source};
 pub use endpoint::{
