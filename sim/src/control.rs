@@ -32,7 +32,8 @@ impl Control for SimControl {
     }
 
     fn event(&self) -> &Event {
-        &self.shared.signals.seats[self.seat].control
+        let seat = &self.shared.signals.seats[self.seat];
+        &seat.abort_event
     }
 
     fn grace(&self) -> Duration {

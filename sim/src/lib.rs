@@ -65,3 +65,11 @@ pub use world::Unposted;
 pub use unisono::{Collective, DType, Error, Group, Op, PieceCall, Rank, owned};
 pub use unisono_core::Topology;
 pub use unisono_evaluator::{LinkCost, LinkLoad, Links};
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/test-without-hardware.md")]
+struct TestWithoutHardware;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/study-an-algorithm.md")]
+struct StudyAnAlgorithm;

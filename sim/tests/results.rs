@@ -3,7 +3,9 @@
 use unisono_sim::{Cluster, Error, Group, Network, Op, Topology, owned};
 
 async fn sum(group: Group, n: usize) -> Result<Vec<u64>, Error> {
-    let x = (0..n as u64).map(|i| i * 7 + u64::from(group.rank())).collect();
+    let x = (0..n as u64)
+        .map(|i| i * 7 + u64::from(group.rank()))
+        .collect();
     Ok(group.start(owned::all_reduce(x, Op::Sum)).await?)
 }
 
@@ -80,7 +82,11 @@ fn the_hash_is_that_of_the_run_and_of_the_seed() {
         outcome.into_result().unwrap().1.trace_hash
     };
     assert_eq!(hash(1, 0.0), hash(1, 0.0));
-    assert_eq!(hash(1, 0.0), hash(2, 0.0), "without randomness a seed is nothing");
+    assert_eq!(
+        hash(1, 0.0),
+        hash(2, 0.0),
+        "without randomness a seed is nothing"
+    );
     assert_eq!(hash(1, 0.2), hash(1, 0.2));
     assert_ne!(hash(1, 0.2), hash(2, 0.2));
     assert_ne!(hash(1, 0.0), hash(1, 0.2));
@@ -120,16 +126,47 @@ fn the_examples_run_unchanged() {
         .run_blocking(|group| examples::training_step(&group).unwrap())
         .into_result()
         .unwrap();
-    assert!(losses.iter().all(|l| *l == losses[0] && l[39] < l[0] / 50.0));
+    assert!(
+        losses
+            .iter()
+            .all(|l| *l == losses[0] && l[39] < l[0] / 50.0)
+    );
     let (rod, _) = cluster
         .run_blocking(|group| examples::halo(&group).unwrap())
         .into_result()
         .unwrap();
     let heat: f64 = rod.concat().iter().sum();
-    assert!((heat - 1000.0).abs() < 1e-6, "heat is neither made nor lost: {heat}");
+    assert!(
+        (heat - 1000.0).abs() < 1e-6,
+        "heat is neither made nor lost: {heat}"
+    );
     let (gradients, _) = cluster
         .run(|group| async move { examples::async_overlap(&group).await.unwrap() })
         .into_result()
         .unwrap();
     assert!(gradients.iter().all(|g| g[1] == [4.0; 20_000]));
+}
+
+/// The same in every build, and on every machine: two ranks, messages both ways, jitter, a fault.
+#[test]
+fn the_hash_is_pinned() {
+    let fault = "delay link=0-1 nth=2 by=3us".parse().unwrap();
+    let cluster = Cluster::mesh(2)
+        .network(Network::uniform(1_000, 3_000_000_000).with_overhead_ns(100))
+        .seed(42)
+        .jitter(0.5)
+        .fault(fault);
+    let outcome = cluster.run(|group| async move {
+        let peer = 1 - group.rank();
+        for n in [1, 100, 10_000] {
+            let send = group.start(owned::send(vec![7u8; n], peer));
+            group.start(owned::recv(vec![0u8; n], peer)).await.unwrap();
+            send.await.unwrap();
+        }
+    });
+    let report = outcome.into_result().unwrap().1;
+    assert_eq!(
+        format!("{} {:016x}", report.total_ps, report.trace_hash),
+        "12031158 4da6658c45517842"
+    );
 }
