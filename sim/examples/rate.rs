@@ -21,6 +21,9 @@ fn main() {
         report.events as f64 / seconds / 1e6,
         report.error,
     );
-    let right = outcome.results.iter().filter(|r| matches!(r, Some(Ok(true))));
+    let right = outcome
+        .results
+        .iter()
+        .filter(|r| matches!(r, Some(Ok(true))));
     println!("{} ranks are right", right.count());
 }

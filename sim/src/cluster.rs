@@ -324,7 +324,11 @@ fn report(world: &mut World, stop: Option<Stop>) -> Report {
         .or_else(|| world.stuck.clone())
         .or_else(|| failed.map(SimError::Failed));
     Report {
-        total_ps: ranks.iter().filter_map(|r| r.finished_ps).max().unwrap_or(0),
+        total_ps: ranks
+            .iter()
+            .filter_map(|r| r.finished_ps)
+            .max()
+            .unwrap_or(0),
         ranks,
         bottleneck: links.iter().rev().max_by_key(|l| l.busy_ps).copied(),
         messages: links.iter().map(|l| l.messages).sum(),

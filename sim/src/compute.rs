@@ -75,7 +75,9 @@ impl Compute for SimCompute {
     fn release(&mut self, workspace: Workspace) {
         if let Workspace::Piece(piece) = workspace {
             let mut world = self.shared.lock();
-            world.phantoms.forget(piece.addr() as u64, piece.len() as u64);
+            world
+                .phantoms
+                .forget(piece.addr() as u64, piece.len() as u64);
         }
     }
 }

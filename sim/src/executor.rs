@@ -54,7 +54,9 @@ impl Wake for RankWaker {
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.queued.swap(true, Ordering::AcqRel) {
             let ranks = self.woken.ranks.lock();
-            ranks.unwrap_or_else(PoisonError::into_inner).push(self.rank);
+            ranks
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(self.rank);
         }
     }
 }
@@ -86,7 +88,10 @@ pub(crate) fn run<Fut: Future>(run: &mut Run, futures: Vec<Fut>) -> Vec<Option<F
     let mut crashed = Vec::new();
     while left > 0 {
         let ranks = woken.ranks.lock();
-        std::mem::swap(&mut *ranks.unwrap_or_else(PoisonError::into_inner), &mut ready);
+        std::mem::swap(
+            &mut *ranks.unwrap_or_else(PoisonError::into_inner),
+            &mut ready,
+        );
         ready.sort_unstable(); // who woke whom first does not matter
         if ready.is_empty() {
             let mut world = shared.lock();

@@ -38,7 +38,9 @@ impl Payload {
                 }
                 phantoms.read(piece.addr() as u64, piece.len() as u64, &mut stretches);
             }
-            let hash = stretches.iter().fold(0, |hash, s| mix(hash ^ s.fingerprint()));
+            let hash = stretches
+                .iter()
+                .fold(0, |hash, s| mix(hash ^ s.fingerprint()));
             return Ok((Payload::Phantom(stretches), hash));
         }
         let mut bytes = pool.pop().unwrap_or_default();

@@ -21,7 +21,9 @@ const MOST: usize = 20_000;
 impl Report {
     /// Ranks down, time across, as SVG; without records a picture without messages.
     pub fn timeline_svg(&self) -> String {
-        let height = 26.0_f64.min(6000.0 / self.ranks.len().max(1) as f64).max(3.0);
+        let height = 26.0_f64
+            .min(6000.0 / self.ranks.len().max(1) as f64)
+            .max(3.0);
         let rows = self.ranks.len() as f64 * height;
         let mut out = header(TOP + rows + 10.0);
         let _ = self.draw_timeline(&mut out, height);

@@ -21,7 +21,11 @@ async fn call(group: &Group, collective: Collective, count: usize) -> Result<(),
     match collective {
         Collective::AllReduce => drop(group.start(owned::all_reduce(row, Op::Sum)).await?),
         Collective::ReduceScatter => {
-            drop(group.start(owned::reduce_scatter(table, row, Op::Sum)).await?);
+            drop(
+                group
+                    .start(owned::reduce_scatter(table, row, Op::Sum))
+                    .await?,
+            );
         }
         Collective::AllGather => drop(group.start(owned::all_gather(row, table)).await?),
         Collective::Broadcast => drop(group.start(owned::broadcast(row, 0)).await?),

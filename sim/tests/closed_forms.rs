@@ -10,7 +10,9 @@ const LINK: LinkCost = LinkCost {
 fn time(algorithm: &str, p: u32, count: usize, network: Network) -> u64 {
     let outcome = Cluster::mesh(p).network(network).run(|group| async move {
         let group = group.with_algorithm(algorithm)?.with_segments(1);
-        group.start(owned::all_reduce(vec![1u32; count], Op::Sum)).await?;
+        group
+            .start(owned::all_reduce(vec![1u32; count], Op::Sum))
+            .await?;
         Ok::<_, unisono_sim::Error>(())
     });
     let (results, report) = outcome.into_result().unwrap();
@@ -28,7 +30,11 @@ fn a_ring_costs_two_p_minus_two_rounds_of_a_block() {
         for block in [1, 1000] {
             let expected =
                 2 * u64::from(p - 1) * (LINK.latency_ps() + LINK.transfer_ps(block as u64 * 4));
-            assert_eq!(time("ring", p, block * p as usize, plain()), expected, "{p} ranks");
+            assert_eq!(
+                time("ring", p, block * p as usize, plain()),
+                expected,
+                "{p} ranks"
+            );
         }
     }
 }
@@ -38,7 +44,11 @@ fn a_mesh_costs_two_rounds_of_a_block_whatever_its_size() {
     for p in (2..=17).chain([32, 64]) {
         let expected = 2 * (LINK.latency_ps() + LINK.transfer_ps(4000));
         let count = 1000 * p as usize;
-        assert_eq!(time("mesh-twoshot", p, count, plain()), expected, "{p} ranks");
+        assert_eq!(
+            time("mesh-twoshot", p, count, plain()),
+            expected,
+            "{p} ranks"
+        );
     }
 }
 
@@ -47,7 +57,10 @@ fn half_the_bandwidth_doubles_the_bandwidth_term() {
     let count = 4 * 750_000; // a block takes a millisecond, without a rest
     let half = Network::uniform(LINK.alpha_ns, LINK.beta / 2);
     let latency = 6 * LINK.latency_ps();
-    let (one, two) = (time("ring", 4, count, plain()), time("ring", 4, count, half));
+    let (one, two) = (
+        time("ring", 4, count, plain()),
+        time("ring", 4, count, half),
+    );
     assert_eq!(two - latency, 2 * (one - latency));
 }
 
@@ -76,7 +89,10 @@ fn links_through_one_segment_take_turns() {
         let outcome = Cluster::mesh(4).network(network).run(|group| async move {
             let peer = group.rank() ^ 1;
             let send = group.start(owned::send(vec![0u8; 3_000], peer));
-            group.start(owned::recv(vec![0u8; 3_000], peer)).await.unwrap();
+            group
+                .start(owned::recv(vec![0u8; 3_000], peer))
+                .await
+                .unwrap();
             send.await.unwrap();
         });
         outcome.into_result().unwrap().1.total_ps

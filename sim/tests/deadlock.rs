@@ -40,7 +40,9 @@ fn tasks_are_told_the_same() {
 #[test]
 fn a_rank_that_left_out_a_call_is_named() {
     let outcome = Cluster::mesh(4).run(|group| async move {
-        let x = group.start(owned::all_reduce(vec![1u32; 100], Op::Sum)).await;
+        let x = group
+            .start(owned::all_reduce(vec![1u32; 100], Op::Sum))
+            .await;
         let mut result = x.map(drop).map_err(Error::from);
         if group.rank() != 2 && result.is_ok() {
             let again = group.start(owned::all_reduce(vec![1u32; 100], Op::Sum));
@@ -83,7 +85,9 @@ fn an_unposted_receive_may_lose_the_message() {
                 group.recv(&mut [0u8; 4], 2)?; // meanwhile the message of rank 0 has come and gone
                 group.recv(&mut [0u8; 4], 0)
             }
-            _ => group.send(&vec![1u8; 1 << 20], 1).and(group.send(&[1u8; 4], 1)),
+            _ => group
+                .send(&vec![1u8; 1 << 20], 1)
+                .and(group.send(&[1u8; 4], 1)),
         }
     });
     assert!(outcome.report.error.is_some());
@@ -111,15 +115,17 @@ fn collectives_never_need_more_than_their_posted_receives() {
 
 #[test]
 fn deadlines_can_be_waited_for() {
-    let outcome = Cluster::mesh(2).wait_for_deadlines().run(|group| async move {
-        let group = group.with_timeout(Duration::from_millis(3));
-        if group.rank() == 0 {
-            group.start(owned::recv(vec![0u8; 4], 1)).await?;
-        } else {
-            group.start(owned::recv(vec![0u8; 4], 0)).await?;
-        }
-        Ok::<_, Error>(())
-    });
+    let outcome = Cluster::mesh(2)
+        .wait_for_deadlines()
+        .run(|group| async move {
+            let group = group.with_timeout(Duration::from_millis(3));
+            if group.rank() == 0 {
+                group.start(owned::recv(vec![0u8; 4], 1)).await?;
+            } else {
+                group.start(owned::recv(vec![0u8; 4], 0)).await?;
+            }
+            Ok::<_, Error>(())
+        });
     for result in outcome.results {
         let error = result.unwrap().unwrap_err().to_string();
         assert!(error.contains("gave up after 0.003 s"), "{error}");
@@ -132,7 +138,10 @@ fn a_blocking_call_among_tasks_fails_and_says_so() {
     let outcome = Cluster::mesh(2).run(|group| async move { group.barrier() });
     assert_eq!(outcome.report.error, Some(SimError::Blocking { rank: 0 }));
     let error = outcome.results[0].as_ref().unwrap().as_ref().unwrap_err();
-    assert!(error.to_string().contains("Cluster::run_blocking"), "{error}");
+    assert!(
+        error.to_string().contains("Cluster::run_blocking"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -92,7 +92,12 @@ fn a_message_that_is_not_there_is_missed() {
     // The last one: none follows that would show it, but its sender has ended, which closes the link.
     let (results, report) = with("drop link=0-1 nth=18");
     assert!(matches!(results[0], Some(Ok(()))) && report.lost == 1);
-    let error = results[1].as_ref().unwrap().as_ref().unwrap_err().to_string();
+    let error = results[1]
+        .as_ref()
+        .unwrap()
+        .as_ref()
+        .unwrap_err()
+        .to_string();
     assert_eq!(error, "rank 0 was lost during all_reduce #2");
     // Where the sender goes on waiting, nobody is lost, and nothing moves.
     let cluster = Cluster::mesh(2).fault(fault("drop link=0-1 nth=1"));
@@ -103,7 +108,10 @@ fn a_message_that_is_not_there_is_missed() {
         } else {
             x = group.start(owned::recv(x, 0)).await?;
         }
-        group.start(owned::all_reduce(x, Op::Sum)).await.map_err(Error::from)
+        group
+            .start(owned::all_reduce(x, Op::Sum))
+            .await
+            .map_err(Error::from)
     });
     let text = outcome.report.error.unwrap().to_string();
     let expected = "rank 0 waits recv from rank 1 (op 0, step 0) -> rank 1 waits recv from rank 0 (op 0, step 0) -> \
@@ -115,7 +123,10 @@ fn a_message_that_is_not_there_is_missed() {
 fn a_message_that_comes_twice_is_seen() {
     all_ranks_hear("duplicate link=0-1 nth=3", "disagree on");
     let (_, report) = with("duplicate link=0-1 nth=18");
-    assert_eq!(report.error, None, "nobody receives the second copy of the last message");
+    assert_eq!(
+        report.error, None,
+        "nobody receives the second copy of the last message"
+    );
 }
 
 #[test]
@@ -207,7 +218,11 @@ fn threads_hear_of_a_crash_as_tasks_do() {
     });
     assert!(outcome.results[1].is_none());
     for rank in [0, 2] {
-        let error = outcome.results[rank].as_ref().unwrap().as_ref().unwrap_err();
+        let error = outcome.results[rank]
+            .as_ref()
+            .unwrap()
+            .as_ref()
+            .unwrap_err();
         assert_eq!(error.to_string(), "rank 1 was lost during all_reduce #0");
     }
     let tasks = cluster.run(|group| async move {

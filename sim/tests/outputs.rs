@@ -11,7 +11,9 @@ fn report(fault: Option<&str>) -> Report {
     }
     let outcome = cluster.run(|group| async move {
         let group = group.with_algorithm("ring").unwrap();
-        let _ = group.start(owned::all_reduce(vec![1u32; 3000], Op::Sum)).await;
+        let _ = group
+            .start(owned::all_reduce(vec![1u32; 3000], Op::Sum))
+            .await;
     });
     outcome.report
 }
@@ -46,12 +48,21 @@ fn records_account_for_every_message_and_every_reduction() {
 fn json_is_one_line_and_exact() {
     let json = report(None).to_json();
     assert!(!json.contains('\n'));
-    assert!(json.starts_with("{\"virtual_us\":28,\"ranks\":[{\"rank\":0,\"finished_us\":28,"), "{json}");
-    assert!(json.contains("{\"from\":0,\"to\":1,\"bytes\":16000,\"messages\":4,\"busy_us\":16}"), "{json}");
+    assert!(
+        json.starts_with("{\"virtual_us\":28,\"ranks\":[{\"rank\":0,\"finished_us\":28,"),
+        "{json}"
+    );
+    assert!(
+        json.contains("{\"from\":0,\"to\":1,\"bytes\":16000,\"messages\":4,\"busy_us\":16}"),
+        "{json}"
+    );
     assert!(json.ends_with("\"error\":null}"), "{json}");
     let failed = report(Some("crash rank=1 at=1500ns"));
     let json = failed.to_json();
-    assert!(json.contains("\"rank\":1,\"finished_us\":null,\"crashed_us\":1.5}"), "{json}");
+    assert!(
+        json.contains("\"rank\":1,\"finished_us\":null,\"crashed_us\":1.5}"),
+        "{json}"
+    );
     assert!(json.ends_with("\"error\":\"rank 1 was lost\"}"), "{json}");
     assert!(matches!(failed.error, Some(SimError::Failed(_))));
 }

@@ -21,7 +21,9 @@ fn every_collective_accounts_for_every_contribution() {
         for name in unisono::registry().names() {
             for collective in COLLECTIVES {
                 for op in [Op::Sum, Op::Avg] {
-                    let call = PieceCall::new(collective, 1001, DType::F32).op(op).root(p - 1);
+                    let call = PieceCall::new(collective, 1001, DType::F32)
+                        .op(op)
+                        .root(p - 1);
                     let ask = Ask::new(call).algorithm(name).segments(3).rounds(2);
                     let outcome = Cluster::mesh(p).seed(9).collective(&ask);
                     let (results, _) = outcome.into_result().unwrap();
@@ -49,7 +51,10 @@ fn phantoms_take_the_time_of_real_bytes() {
         let call = PieceCall::new(Collective::AllReduce, 10_000, DType::U64).op(Op::Sum);
         let phantom = cluster.collective(&Ask::new(call)).into_result().unwrap().1;
         let real = cluster.run(|group| async move {
-            group.start(owned::all_reduce(vec![1u64; 10_000], Op::Sum)).await.unwrap();
+            group
+                .start(owned::all_reduce(vec![1u64; 10_000], Op::Sum))
+                .await
+                .unwrap();
         });
         let real = real.into_result().unwrap().1;
         assert_eq!(phantom.total_ps, real.total_ps);

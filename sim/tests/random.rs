@@ -156,7 +156,11 @@ fn one(seed: u64) -> (bool, bool) {
         }
     }
     let lost = outcome.results.iter().filter(|r| r.is_none()).count();
-    let crashes = outcome.report.ranks.iter().filter(|r| r.crashed_ps.is_some());
+    let crashes = outcome
+        .report
+        .ranks
+        .iter()
+        .filter(|r| r.crashed_ps.is_some());
     assert_eq!(lost, crashes.count(), "{what}");
     (!faults.is_empty(), failed)
 }

@@ -3,7 +3,9 @@
 use unisono_sim::{Cluster, Error, Group, Network, Op, Topology, owned};
 
 async fn sum(group: Group, n: usize) -> Result<Vec<u64>, Error> {
-    let x = (0..n as u64).map(|i| i * 7 + u64::from(group.rank())).collect();
+    let x = (0..n as u64)
+        .map(|i| i * 7 + u64::from(group.rank()))
+        .collect();
     Ok(group.start(owned::all_reduce(x, Op::Sum)).await?)
 }
 
@@ -80,7 +82,11 @@ fn the_hash_is_that_of_the_run_and_of_the_seed() {
         outcome.into_result().unwrap().1.trace_hash
     };
     assert_eq!(hash(1, 0.0), hash(1, 0.0));
-    assert_eq!(hash(1, 0.0), hash(2, 0.0), "without randomness a seed is nothing");
+    assert_eq!(
+        hash(1, 0.0),
+        hash(2, 0.0),
+        "without randomness a seed is nothing"
+    );
     assert_eq!(hash(1, 0.2), hash(1, 0.2));
     assert_ne!(hash(1, 0.2), hash(2, 0.2));
     assert_ne!(hash(1, 0.0), hash(1, 0.2));
@@ -120,13 +126,20 @@ fn the_examples_run_unchanged() {
         .run_blocking(|group| examples::training_step(&group).unwrap())
         .into_result()
         .unwrap();
-    assert!(losses.iter().all(|l| *l == losses[0] && l[39] < l[0] / 50.0));
+    assert!(
+        losses
+            .iter()
+            .all(|l| *l == losses[0] && l[39] < l[0] / 50.0)
+    );
     let (rod, _) = cluster
         .run_blocking(|group| examples::halo(&group).unwrap())
         .into_result()
         .unwrap();
     let heat: f64 = rod.concat().iter().sum();
-    assert!((heat - 1000.0).abs() < 1e-6, "heat is neither made nor lost: {heat}");
+    assert!(
+        (heat - 1000.0).abs() < 1e-6,
+        "heat is neither made nor lost: {heat}"
+    );
     let (gradients, _) = cluster
         .run(|group| async move { examples::async_overlap(&group).await.unwrap() })
         .into_result()

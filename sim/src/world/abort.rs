@@ -45,7 +45,9 @@ impl World {
     }
 
     fn knows(&self, seat: usize) {
-        self.signals.seats[seat].knows.store(true, Ordering::Release);
+        self.signals.seats[seat]
+            .knows
+            .store(true, Ordering::Release);
     }
 
     /// What `rank` knows of why a group failed, once it knows.

@@ -271,7 +271,14 @@ impl World {
         }
     }
 
-    fn complete(&mut self, seat: usize, rank: Rank, port: Port, direction: Direction, token: Token) {
+    fn complete(
+        &mut self,
+        seat: usize,
+        rank: Rank,
+        port: Port,
+        direction: Direction,
+        token: Token,
+    ) {
         if self.ranks[rank as usize].dead.is_some() {
             return;
         }

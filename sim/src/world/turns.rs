@@ -47,7 +47,10 @@ impl World {
         let (stuck, text) = match self.idle() {
             Some(rank) if self.is_async => {
                 let stuck = SimError::Foreign { rank };
-                (stuck, format!("rank {rank} awaits what is no operation of its group"))
+                (
+                    stuck,
+                    format!("rank {rank} awaits what is no operation of its group"),
+                )
             }
             _ => {
                 let text = format!("deadlock: {deadlock}");

@@ -42,7 +42,9 @@ pub async fn checked(
     let everybody = || -> Vec<u64> { (0..p).flat_map(|r| vector(r, n)).collect() };
     Ok(match collective {
         Collective::AllReduce => {
-            let x = group.start(owned::all_reduce(vector(me, n), Op::Sum)).await?;
+            let x = group
+                .start(owned::all_reduce(vector(me, n), Op::Sum))
+                .await?;
             x == sums(p, n)
         }
         Collective::ReduceScatter => {
@@ -59,7 +61,9 @@ pub async fn checked(
         }
         Collective::Reduce => {
             let y = at_root.then(|| vec![0; n]);
-            let (_, y) = group.start(owned::reduce(vector(me, n), y, Op::Sum, root)).await?;
+            let (_, y) = group
+                .start(owned::reduce(vector(me, n), y, Op::Sum, root))
+                .await?;
             !at_root || y == Some(sums(p, n))
         }
         Collective::Gather => {
