@@ -39,6 +39,8 @@ pub struct Parts {
     pub registry: Registry,
     /// Does the copies and reductions; `None`: the engine, at once.
     pub compute: Option<Box<dyn Compute>>,
+    /// Ranks share cores, which matters for the choice of algorithms; every rank must say the same.
+    pub crowded: bool,
 }
 
 impl Parts {
@@ -59,7 +61,14 @@ impl Parts {
             host,
             registry,
             compute: None,
+            crowded: false,
         }
+    }
+
+    /// Whether ranks share cores; every rank must say the same.
+    pub fn crowded(mut self, crowded: bool) -> Parts {
+        self.crowded = crowded;
+        self
     }
 
     /// Who does the copies and reductions of this rank's operations.

@@ -97,7 +97,7 @@ impl Group {
         if rank >= size {
             return Err(Error::Parts { rank, size });
         }
-        let plans = Plans::new(rank, parts.topology, parts.registry);
+        let plans = Plans::new(rank, parts.topology, parts.registry, parts.crowded);
         let core = Core::new(rank, parts.endpoints, parts.control, plans, parts.compute);
         let shared = Shared::new(rank, size, core, parts.host);
         Ok(Group {

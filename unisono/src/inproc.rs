@@ -2,10 +2,10 @@
 
 use unisono_contract::{Endpoint, SystemHost};
 use unisono_control::in_process;
-use unisono_core::Rank;
+use unisono_core::{Rank, Topology};
 use unisono_program::Registry;
 
-use crate::Group;
+use crate::{Group, Parts};
 
 /// A group of `size` threads of this process: one [`Group`] per rank, to be moved to its thread.
 ///
@@ -43,7 +43,9 @@ pub fn inproc_with(size: Rank, registry: Registry) -> Vec<Group> {
             let endpoints: Vec<Box<dyn Endpoint>> = vec![Box::new(endpoint)];
             let control = Box::new(control);
             let host = Box::new(SystemHost::new(size as usize));
-            match Group::from_parts(rank, size, endpoints, control, host, registry.clone()) {
+            let (topology, crowded) = (Topology::full(size), host.is_crowded());
+            let parts = Parts::new(rank, topology, endpoints, control, host, registry.clone());
+            match Group::assemble(parts.crowded(crowded)) {
                 Ok(group) => group,
                 Err(error) => unreachable!("{error}"),
             }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use unisono_contract::SystemHost;
 use unisono_control::{Check, Coordinator, Environment, Network, Settings};
-use unisono_core::Rank;
+use unisono_core::{Rank, Topology};
 use unisono_program::Registry;
 
-use crate::{DEFAULT_TIMEOUT, Error, Group};
+use crate::{DEFAULT_TIMEOUT, Error, Group, Parts};
 
 /// A group of processes about to be formed: which rank of how many, and where they meet.
 ///
@@ -157,21 +157,29 @@ fn join(
     let host = SystemHost::new(if together { size as usize } else { 1 });
     let endpoints = vec![endpoint];
     let control = Box::new(network);
-    let mut group = Group::from_parts(rank, size, endpoints, control, Box::new(host), registry)?;
+    let (topology, crowded) = (Topology::full(size), host.is_crowded());
+    let parts = Parts::new(rank, topology, endpoints, control, Box::new(host), registry);
+    let mut group = Group::assemble(parts.crowded(crowded))?;
     group.timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
     group.check = check;
     Ok(group)
 }
 
-/// Something that only processes which share their cores agree on: the machine, and the cores that this thread may run on.
-/// Ranks that a launcher has bound to cores of their own share none, however many they are. Only how to wait depends on it.
+/// Something that only processes which share their cores agree on: the machine, the cores that this thread may run on, and
+/// their number. Ranks that a launcher has bound to cores of their own share none, however many they are. How to wait and
+/// which algorithm is best depend on it.
 fn cores_hash() -> u64 {
     let machine = std::fs::read("/proc/sys/kernel/random/boot_id")
         .or_else(|_| std::fs::read("/etc/hostname"))
         .unwrap_or_default();
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let cores = status.lines().find(|l| l.starts_with("Cpus_allowed:"));
-    let bytes = machine.iter().chain(cores.unwrap_or_default().as_bytes());
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    let count = count.to_le_bytes();
+    let bytes = machine
+        .iter()
+        .chain(cores.unwrap_or_default().as_bytes())
+        .chain(&count);
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -57,17 +57,20 @@ pub(crate) struct Plans {
     rank: Rank,
     topology: Arc<Topology>,
     registry: Registry,
+    /// Ranks share cores.
+    crowded: bool,
     pub(crate) operators: Vec<UserOperator>,
     plans: Lru<PlanKey, Arc<Plan>>,
     programs: Lru<ProgramKey, Arc<Program>>,
 }
 
 impl Plans {
-    pub(crate) fn new(rank: Rank, topology: Topology, registry: Registry) -> Plans {
+    pub(crate) fn new(rank: Rank, topology: Topology, registry: Registry, crowded: bool) -> Plans {
         Plans {
             rank,
             topology: Arc::new(topology),
             registry,
+            crowded,
             operators: Vec::new(),
             plans: Lru::new(64),
             programs: Lru::new(64),
@@ -126,6 +129,7 @@ impl Plans {
             algorithm: tuning.algorithm.as_deref(),
             segments: tuning.segments,
             channels: tuning.channels,
+            crowded: self.crowded,
         };
         Ok(choose(&self.registry, &ask)?)
     }

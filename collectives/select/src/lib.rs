@@ -32,6 +32,8 @@ pub struct Ask<'a> {
     pub segments: Option<u64>,
     /// The number of channels to use.
     pub channels: Option<u16>,
+    /// Ranks share cores, so that a message costs more than its time on the wire.
+    pub crowded: bool,
 }
 
 impl<'a> Ask<'a> {
@@ -43,6 +45,7 @@ impl<'a> Ask<'a> {
             algorithm: None,
             segments: None,
             channels: None,
+            crowded: false,
         }
     }
 }
@@ -137,7 +140,7 @@ pub fn choose(registry: &Registry, ask: &Ask<'_>) -> Result<Choice, SelectError>
         };
     }
     let mut reasons = Vec::new();
-    let preferred = preferences(cx, ask.bytes);
+    let preferred = preferences(cx, ask);
     let others = registry.names().filter(|n| !preferred.contains(n));
     for name in preferred.iter().copied().chain(others) {
         let Ok(algorithm) = registry.find(name) else {
@@ -146,8 +149,9 @@ pub fn choose(registry: &Registry, ask: &Ask<'_>) -> Result<Choice, SelectError>
         match algorithm.supports(cx) {
             Ok(()) => {
                 let reason = if reasons.is_empty() {
+                    let sharing = if ask.crowded { " that share cores" } else { "" };
                     format!(
-                        "first choice for {} bytes on {} ranks",
+                        "first choice for {} bytes on {} ranks{sharing}",
                         ask.bytes,
                         cx.size()
                     )
@@ -187,12 +191,27 @@ fn made(algorithm: &Arc<dyn Algorithm>, ask: &Ask<'_>, cx: &Context, reason: Str
 }
 
 /// Names in the order in which they are tried. Small calls want few rounds, large ones few bytes, and a mesh over
-/// many ranks has too many messages.
-fn preferences(cx: &Context, bytes: u64) -> &'static [&'static str] {
+/// many ranks has too many messages. Where ranks share cores, that is so for any mesh of more than two; and large messages
+/// from many at once leave the cache before they are read.
+fn preferences(cx: &Context, ask: &Ask<'_>) -> &'static [&'static str] {
     use Collective as C;
-    let few = cx.size() <= 8;
-    let small = bytes <= 32 * 1024;
+    let crowded = ask.crowded && cx.size() > 2;
+    let few = cx.size() <= 8 && !crowded;
+    let small = ask.bytes <= 32 * 1024;
     match cx.collective() {
+        C::AllReduce if crowded && !small && ask.bytes < 4 << 20 => &[
+            "butterfly-halving",
+            "butterfly-circulant",
+            "ring",
+            "tree",
+            "tree-centre",
+        ],
+        C::AllReduce if crowded && !small && ask.bytes < 32 << 20 => {
+            &["butterfly-circulant", "ring", "tree", "tree-centre"]
+        }
+        C::AllReduce if crowded && !small => {
+            &["ring", "butterfly-circulant", "tree", "tree-centre"]
+        }
         C::AllReduce if small && few => {
             &["mesh-oneshot", "butterfly-doubling", "tree", "tree-centre"]
         }

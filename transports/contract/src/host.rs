@@ -200,6 +200,11 @@ impl SystemHost {
         }
     }
 
+    /// Whether more ranks share cores than there are.
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
     /// Sleeps on several events: the thread is unparked by whichever comes first.
     fn park_on_many(&mut self, set: &WaitSet, timeout: Option<Duration>) {
         let me = thread::current();
