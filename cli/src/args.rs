@@ -1,14 +1,17 @@
 //! The command line: what clap reads, and how its refusals look.
 //!
-//! Each verb has its own arguments in [`mod@bench`], [`launch`], [`verify`] and [`draw`]; [`sizes`], [`ranks`] and [`names`] read the
-//! values that several of them share.
+//! Each verb has its own arguments in the module of its name; [`sizes`], [`ranks`] and [`names`] read the values that several
+//! of them share.
 
 pub(crate) mod bench;
 pub(crate) mod draw;
+pub(crate) mod explain;
 pub(crate) mod launch;
 pub(crate) mod names;
 pub(crate) mod ranks;
+pub(crate) mod sim;
 pub(crate) mod sizes;
+pub(crate) mod topo;
 pub(crate) mod verify;
 
 use anyhow::Result;
@@ -18,7 +21,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::exit::Stopped;
 use crate::output::Output;
 
-/// Collectives that do not care how bytes move: measure, prove and draw them.
+/// Collectives that do not care how bytes move: measure, prove, draw and simulate them.
 ///
 /// Exit status: 0 done; 1 refused or failed; 2 wrong usage. The last line on stderr is the cause.
 #[derive(Debug, Parser)]
@@ -34,7 +37,10 @@ Examples:
   unisono bench --op all_gather --bytes 1K..1M --json  one JSON object per size
   unisono launch -n 4 -- ./program                     four processes with the environment of a group
   unisono verify --algorithm all --op all --ranks 2..9 prove every algorithm
-  unisono draw --algorithm ring --op all_reduce --ranks 4 -o ring.svg";
+  unisono draw --algorithm ring --op all_reduce --ranks 4 -o ring.svg
+  unisono sim --ring 8 --bytes 1G --algorithm all      how long it would take on eight machines in a ring
+  unisono explain --topology cluster.json --op all_reduce --bytes 64M
+  unisono topo cluster.json --svg cabling.svg";
 
 /// What to do. The words of the help are with the arguments of each.
 #[derive(Debug, Subcommand)]
@@ -43,6 +49,9 @@ pub(crate) enum Command {
     Launch(Box<launch::Args>),
     Verify(verify::Args),
     Draw(draw::Args),
+    Sim(Box<sim::Args>),
+    Explain(Box<explain::Args>),
+    Topo(topo::Args),
 }
 
 /// Reads the command line. Help and version are printed here, and end the program.

@@ -7,14 +7,14 @@
 //!                   its cases -> the group -> rows, at rank 0
 //! ```
 
-mod case;
+pub(crate) mod case;
 mod cases;
 mod environment;
-mod measure;
+pub(crate) mod measure;
 mod member;
-mod memory;
+pub(crate) mod memory;
 mod parent;
-mod pattern;
+pub(crate) mod pattern;
 mod report;
 mod verdict;
 

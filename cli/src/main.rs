@@ -1,4 +1,4 @@
-//! `unisono`: measure, launch, prove and draw collectives.
+//! `unisono`: measure, launch, prove, draw and simulate collectives.
 //!
 //! | verb | file | what it does |
 //! |---|---|---|
@@ -6,6 +6,9 @@
 //! | `launch` | [`launch`] | starts any program as the ranks of a group on this machine |
 //! | `verify` | [`verify`] | proves the programs of algorithms and says what they cost beside the least possible |
 //! | `draw` | [`draw`] | writes programs as text or as a picture |
+//! | `sim` | [`sim`] | runs collectives in virtual time, on clusters that need not exist |
+//! | `explain` | [`mod@explain`] | says what a call would use on given links, and why |
+//! | `topo` | [`topo`] | shows the cabling that a file describes, and what is missing in it |
 //!
 //! Rules for every verb: exit status 0 done, 1 refused or failed, 2 usage; the last line on stderr is the cause; with
 //! `--json`, stdout carries nothing but JSON, one object per line. [`exit`] and [`output`] keep them, so that a verb is
@@ -17,11 +20,14 @@ mod bench;
 mod catalogue;
 mod draw;
 mod exit;
+mod explain;
 mod launch;
 mod output;
 mod parallel;
 mod processes;
 mod progress;
+mod sim;
+mod topo;
 mod verify;
 
 use args::Command;
@@ -35,6 +41,9 @@ fn main() -> ExitCode {
             Command::Launch(args) => launch::run(&args),
             Command::Verify(args) => verify::run(&args, &mut out),
             Command::Draw(args) => draw::run(&args, &mut out),
+            Command::Sim(args) => sim::run(&args, &mut out),
+            Command::Explain(args) => explain::run(&args, &mut out),
+            Command::Topo(args) => topo::run(&args, &mut out),
         };
         // What was said before a failure is worth having; its own failure is the lesser one.
         let flushed = out.flush();

@@ -1,5 +1,7 @@
 //! A bar on stderr while something takes long; nothing at all where stderr is no terminal.
 
+use std::time::Duration;
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How far a verb has come.
@@ -15,6 +17,19 @@ impl Progress {
             bar.set_style(style);
         }
         Progress { bar }
+    }
+
+    /// Shows that time passes, also while a single thing takes long.
+    pub(crate) fn keep_moving(&self) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        if let Ok(style) =
+            ProgressStyle::with_template("{spinner} {bar:30} {pos}/{len} {elapsed} {msg}")
+        {
+            self.bar.set_style(style);
+        }
+        self.bar.enable_steady_tick(Duration::from_millis(200));
     }
 
     /// What comes now.

@@ -1,4 +1,6 @@
-//! [`Environment`]: what `UNISONO_*` variables say, checked one by one before anything is opened.
+//! [`Environment`]: what variables say about this process's place in a group, checked one by one before anything is opened.
+//!
+//! [`Environment::read`] knows `UNISONO_*` alone; [`Environment::discover`] also what [`launchers`] of other libraries set.
 //!
 //! ```
 //! use unisono_control::Environment;
@@ -9,11 +11,16 @@
 //! assert_eq!(Environment::from_variables([("PATH", "/bin")]).unwrap().place, None);
 //! ```
 
+#[path = "launchers.rs"]
+pub mod launchers;
+
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use unisono_core::Rank;
 
+use self::launchers::{Launcher, Warning};
 use crate::address::{AddressFault, Coordinator, is_interface};
 
 /// This process's rank.
@@ -38,9 +45,11 @@ pub const JOB_LIMIT: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Environment {
-    /// Which rank of which group this process is; `None` when none of the three variables is set.
+    /// Which rank of which group this process is; `None` when no variable says so.
     pub place: Option<Place>,
-    /// `UNISONO_JOB`.
+    /// Who says so; of several the first in the order of [`Launcher`].
+    pub launcher: Option<Launcher>,
+    /// `UNISONO_JOB`, else what the launcher calls the job, if it names jobs.
     pub job: Option<String>,
     /// `UNISONO_TIMEOUT`.
     pub timeout: Option<Duration>,
@@ -48,16 +57,22 @@ pub struct Environment {
     pub check: Option<Check>,
     /// `UNISONO_IFACE`.
     pub iface: Option<String>,
+    /// `JACCL_RING` or `MLX_JACCL_RING`: rings are preferred to meshes.
+    pub prefer_ring: Option<bool>,
+    /// `JACCL_IBV_DEVICES` or `MLX_IBV_DEVICES`: a file with the matrix of RDMA devices.
+    pub devices: Option<PathBuf>,
+    /// What is no error, but may not be meant.
+    pub warnings: Vec<Warning>,
 }
 
 /// One rank of a group, and where the group meets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// `UNISONO_RANK`, below `size`.
+    /// This process's rank, below `size`.
     pub rank: Rank,
-    /// `UNISONO_SIZE`, at least 1.
+    /// Number of ranks, at least 1.
     pub size: Rank,
-    /// `UNISONO_COORDINATOR`.
+    /// Where they meet.
     pub coordinator: Coordinator,
 }
 
@@ -115,10 +130,90 @@ pub enum EnvironmentError {
         /// The size.
         size: Rank,
     },
+    /// A rank that the group does not have, from another launcher's variables.
+    #[error("{rank_variable} is {rank}, but {size_variable} is {size_shown}: ranks are 0 to {}", .size - 1)]
+    Beyond {
+        /// What says the rank.
+        rank_variable: &'static str,
+        /// The rank.
+        rank: Rank,
+        /// What says the size.
+        size_variable: &'static str,
+        /// How it says it.
+        size_shown: String,
+        /// The size.
+        size: Rank,
+    },
+    /// A launcher's variable without another that belongs to it.
+    #[error("{set} is set, but {missing} is not: together they say which rank of how many this is")]
+    Incomplete {
+        /// The variable that is set.
+        set: &'static str,
+        /// The one that is missing, or several of which one is enough.
+        missing: &'static str,
+    },
+    /// Two variables that should say the same do not.
+    #[error(
+        "{first} is {first_value}, but {second} is {second_value}: they must agree; unset the one that is not meant"
+    )]
+    Disagree {
+        /// One variable.
+        first: &'static str,
+        /// Its value; of a file also what is in it.
+        first_value: String,
+        /// The other variable.
+        second: &'static str,
+        /// Its value; of a file also what is in it.
+        second_value: String,
+    },
+    /// An address of another launcher that is none.
+    #[error("{variable} is {value:?}: {reason}")]
+    Address {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong with it.
+        reason: AddressFault,
+    },
+    /// A file that a variable names cannot be used.
+    #[error("{variable} is {path:?}: {reason}")]
+    File {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        path: PathBuf,
+        /// What is wrong with the file.
+        reason: String,
+    },
+    /// A launcher does not say where its ranks can meet.
+    #[error(
+        "{variable} says that this is one of {size} ranks{}, but not where they meet: \
+         set {COORDINATOR} to HOST:PORT for all of them, a free port of the host of rank 0",
+        .local.map(|n| format!(", {n} of them on this machine")).unwrap_or_default()
+    )]
+    NoMeeting {
+        /// The variable that says the rank.
+        variable: &'static str,
+        /// The number of ranks.
+        size: Rank,
+        /// How many of them are on this machine, if that is known.
+        local: Option<Rank>,
+    },
+}
+
+/// What `UNISONO_*` say, each checked alone.
+#[derive(Debug, Default)]
+struct Own {
+    rank: Option<Rank>,
+    size: Option<Rank>,
+    coordinator: Option<Coordinator>,
+    /// Everything else.
+    rest: Environment,
 }
 
 impl Environment {
-    /// What this process was started with.
+    /// What `UNISONO_*` of this process say.
     ///
     /// # Errors
     /// [`EnvironmentError`], naming the variable.
@@ -137,32 +232,48 @@ impl Environment {
         N: AsRef<OsStr>,
         V: AsRef<OsStr>,
     {
-        let mut values: [Option<String>; 7] = Default::default();
-        for (name, value) in variables {
-            let known = NAMES.iter().zip(&mut values);
-            for (&variable, slot) in known {
-                if name.as_ref() == variable {
-                    let value = value.as_ref().to_str();
-                    let value = value.ok_or(EnvironmentError::Encoding { variable })?;
-                    *slot = Some(value.to_owned());
-                }
-            }
-        }
-        let [rank, size, coordinator, job, timeout, check, iface] = values;
-        let rank = rank.map(|v| number(RANK, v, "a rank from 0")).transpose()?;
-        let size = size.map(parse_size).transpose()?;
-        let coordinator = coordinator.map(parse_coordinator).transpose()?;
+        let own = own(variables)?;
+        let place = place(own.rank, own.size, own.coordinator)?;
         Ok(Self {
-            job: job.map(parse_job).transpose()?,
-            timeout: timeout.map(parse_timeout).transpose()?,
-            check: check.map(parse_check).transpose()?,
-            iface: iface.map(parse_iface).transpose()?,
-            place: place(rank, size, coordinator)?,
+            launcher: place.is_some().then_some(Launcher::Unisono),
+            place,
+            ..own.rest
         })
     }
 }
 
 const NAMES: [&str; 7] = [RANK, SIZE, COORDINATOR, JOB, TIMEOUT, CHECK, IFACE];
+
+fn own<N, V>(variables: impl IntoIterator<Item = (N, V)>) -> Result<Own, EnvironmentError>
+where
+    N: AsRef<OsStr>,
+    V: AsRef<OsStr>,
+{
+    let mut values: [Option<String>; 7] = Default::default();
+    for (name, value) in variables {
+        let known = NAMES.iter().zip(&mut values);
+        for (&variable, slot) in known {
+            if name.as_ref() == variable {
+                let value = value.as_ref().to_str();
+                let value = value.ok_or(EnvironmentError::Encoding { variable })?;
+                *slot = Some(value.to_owned());
+            }
+        }
+    }
+    let [rank, size, coordinator, job, timeout, check, iface] = values;
+    Ok(Own {
+        rank: rank.map(|v| parse_rank(RANK, v)).transpose()?,
+        size: size.map(|v| parse_size(SIZE, v)).transpose()?,
+        coordinator: coordinator.map(parse_coordinator).transpose()?,
+        rest: Environment {
+            job: job.map(parse_job).transpose()?,
+            timeout: timeout.map(parse_timeout).transpose()?,
+            check: check.map(parse_check).transpose()?,
+            iface: iface.map(parse_iface).transpose()?,
+            ..Environment::default()
+        },
+    })
+}
 
 fn place(
     rank: Option<Rank>,
@@ -212,10 +323,14 @@ fn number(
     }
 }
 
-fn parse_size(value: String) -> Result<Rank, EnvironmentError> {
+fn parse_rank(variable: &'static str, value: String) -> Result<Rank, EnvironmentError> {
+    number(variable, value, "a rank from 0")
+}
+
+fn parse_size(variable: &'static str, value: String) -> Result<Rank, EnvironmentError> {
     const EXPECTED: &str = "a number of ranks from 1";
-    match number(SIZE, value.clone(), EXPECTED)? {
-        0 => Err(wrong(SIZE, value, EXPECTED)),
+    match number(variable, value.clone(), EXPECTED)? {
+        0 => Err(wrong(variable, value, EXPECTED)),
         size => Ok(size),
     }
 }

@@ -40,9 +40,11 @@ pub fn in_process(events: Vec<Event>) -> Vec<InProcess> {
 
 impl Control for InProcess {
     fn abort(&self, cause: Cause) {
-        if self.shared.cause.set(cause).is_ok() {
-            // Release: who sees the flag sees the cause.
-            self.shared.failed.store(true, Ordering::Release);
+        let is_first = self.shared.cause.set(cause).is_ok();
+        // Release: who sees the flag sees the cause. Who comes second raises it too: when he returns there is a cause, and
+        // the first one may not have come so far.
+        self.shared.failed.store(true, Ordering::Release);
+        if is_first {
             self.shared.events.iter().for_each(Event::notify);
         }
     }
@@ -65,5 +67,52 @@ impl Control for InProcess {
 
     fn wake_after(&self, delay: Duration, event: &Event) {
         timer::wake_after(delay, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+    use crate::Kind;
+
+    /// All ranks abort at once; what each of them finds right afterwards.
+    fn found(planes: &[InProcess], start: &Barrier) -> Vec<Option<Cause>> {
+        thread::scope(|scope| {
+            let ranks = planes.iter().zip(0..).map(|(plane, rank)| {
+                scope.spawn(move || {
+                    start.wait();
+                    plane.abort(Cause::new(rank, None, Kind::Left));
+                    plane.aborted()
+                })
+            });
+            let ranks: Vec<_> = ranks.collect();
+            ranks
+                .into_iter()
+                .map(|rank| rank.join().expect("a rank that aborts"))
+                .collect()
+        })
+    }
+
+    #[test]
+    fn who_aborts_while_another_is_halfway_through_finds_the_others_cause() {
+        let planes = in_process(vec![Event::new(), Event::new()]);
+        let [first, second] = [0, 1].map(|rank| Cause::new(rank, None, Kind::Left));
+        // Rank 0 has set its cause and is not scheduled for a while.
+        planes[0].shared.cause.set(first.clone()).expect("unset");
+        planes[1].abort(second);
+        assert_eq!(planes[1].aborted(), Some(first));
+    }
+
+    #[test]
+    fn all_who_abort_at_once_find_the_same_cause() {
+        for _ in 0..300 {
+            let planes = in_process((0..4).map(|_| Event::new()).collect());
+            let causes = found(&planes, &Barrier::new(4));
+            assert!(causes[0].is_some(), "there is a cause after an abort");
+            assert!(causes.iter().all(|c| *c == causes[0]), "{causes:?}");
+        }
     }
 }

@@ -19,6 +19,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::Rank;
 
@@ -67,8 +68,33 @@ enum Links {
 pub struct Topology {
     size: Rank,
     links: Links,
-    ring: ring::Found,
+    ring: Memo<RingSearch>,
+    centre: Memo<Option<Rank>>,
 }
+
+/// What was found out about the links, or not yet: no part of what a topology is.
+#[derive(Debug, Clone)]
+struct Memo<T>(OnceLock<T>);
+
+impl<T> Memo<T> {
+    fn get_or_init(&self, find: impl FnOnce() -> T) -> &T {
+        self.0.get_or_init(find)
+    }
+}
+
+impl<T> Default for Memo<T> {
+    fn default() -> Memo<T> {
+        Memo(OnceLock::new())
+    }
+}
+
+impl<T> PartialEq for Memo<T> {
+    fn eq(&self, _: &Memo<T>) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Memo<T> {}
 
 impl Topology {
     /// Every pair of `size` ranks has a link of one rail.
@@ -96,7 +122,8 @@ impl Topology {
         Topology {
             size,
             links,
-            ring: ring::Found::default(),
+            ring: Memo::default(),
+            centre: Memo::default(),
         }
     }
 

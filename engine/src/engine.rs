@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use unisono_contract::{
     Completions, Direction, Endpoint, Frame, LinkError, OutOfMemory, Piece, Port, PostError,
-    Revoked, Token,
+    Revoked, Token, WaitSet,
 };
 use unisono_core::Rank;
 use unisono_program::{LaneKind, Program};
@@ -16,6 +16,7 @@ use crate::operation::Operation;
 use crate::pieces::{Binding, Pieces};
 use crate::plan::{Plan, PlanError, Request, Role};
 use crate::state::{Fault, Plans, State};
+use crate::unclaimed::Recent;
 
 /// Name of a submitted operation, counted from 0 in the order of submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,8 +75,8 @@ pub struct Engine {
     state: State,
     plans: Vec<Arc<Plan>>,
     submitted: u64,
-    /// Collective operations so far: what frames call their sequence.
-    sequence: u64,
+    /// Collective operations so far: how many there were is what frames call their sequence.
+    recent: Recent,
     done: Completions,
 }
 
@@ -86,7 +87,7 @@ impl Engine {
             state: State::new(group, epoch),
             plans: Vec::new(),
             submitted: 0,
-            sequence: 0,
+            recent: Recent::new(),
             done: Completions::new(),
         }
     }
@@ -160,7 +161,7 @@ impl Engine {
                 operation.units[index].sequence = if point_to_point {
                     fifo.operations
                 } else {
-                    self.sequence
+                    self.recent.next()
                 };
                 fifo.operations += 1;
             }
@@ -168,7 +169,7 @@ impl Engine {
             state.work.push_back((slot, index as u32));
         }
         if !point_to_point {
-            self.sequence += 1;
+            self.recent.push(&plan.opening);
         }
         if plan.total == 0 {
             state.finish(&self.plans, slot);
@@ -178,7 +179,7 @@ impl Engine {
 
     /// The sequence number that the next collective will have.
     pub fn next_sequence(&self) -> u64 {
-        self.sequence
+        self.recent.next()
     }
 
     /// Runs what can run, and gives out the next post if there is one. Answer it by [`posted`](Engine::posted) or
@@ -293,6 +294,37 @@ impl Engine {
             Some(error) => Err(error.into()),
             None => Ok(!self.done.is_empty()),
         }
+    }
+
+    /// Compares what has come that no receive is posted for with what this rank has called, and adds to `set` what would
+    /// announce more of it. `false`: no endpoint can tell.
+    ///
+    /// For who has waited long in vain: nothing else notices that a peer calls something else when its messages go where
+    /// this rank expects none. It may cost system calls and memory.
+    ///
+    /// # Errors
+    /// [`EngineError::Link`] with a mismatch.
+    pub fn unclaimed(
+        &mut self,
+        endpoints: &mut [Box<dyn Endpoint>],
+        set: &mut WaitSet,
+    ) -> Result<bool, EngineError> {
+        let (mut can_tell, mut found) = (false, Vec::new());
+        for (index, endpoint) in endpoints.iter_mut().enumerate() {
+            found.clear();
+            can_tell |= endpoint.unclaimed(set, &mut found);
+            for found in &found {
+                let (fifos, life) = (&self.state.fifos, self.state.life);
+                if let Some(mismatch) = self.recent.disagreement(fifos, life, index, found) {
+                    return Err(EngineError::Link(LinkError {
+                        port: found.port,
+                        peer: found.peer,
+                        cause: mismatch.into(),
+                    }));
+                }
+            }
+        }
+        Ok(can_tell)
     }
 
     /// Forgets every operation, after the endpoints have gone quiet. Private memory of operations that were under way

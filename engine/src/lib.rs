@@ -7,7 +7,8 @@
 //! 3. Give every completion of an endpoint to [`Engine::complete`]; then go on with 2.
 //! 4. [`Engine::finished`] names operations that are done.
 //!
-//! [`Engine::drive`] is 2 and 3 over a set of endpoints, until nothing moves by itself.
+//! [`Engine::drive`] is 2 and 3 over a set of endpoints, until nothing moves by itself. Who has waited long in vain asks
+//! [`Engine::unclaimed`] whether a peer does something else.
 //!
 //! # How operations share a group
 //! Operations queue per FIFO (peer, channel, direction): operation n+1 starts on a FIFO when all messages of operation n
@@ -35,6 +36,7 @@ mod operation;
 mod pieces;
 mod plan;
 mod state;
+mod unclaimed;
 mod world;
 
 pub use cache::Lru;

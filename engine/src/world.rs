@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use unisono_contract::null::{Net, Policy};
-use unisono_contract::{Endpoint, Piece};
+use unisono_contract::{Endpoint, Piece, WaitSet};
 use unisono_core::Rank;
 use unisono_program::Program;
 
@@ -111,7 +111,7 @@ impl World {
     /// Steps all ranks in turn until every operation is done.
     ///
     /// # Errors
-    /// The first rank that fails; [`WorldError::Stuck`] when a whole round moves nothing although the network held
+    /// The first rank that fails, also because a message lies there that it has called otherwise; [`WorldError::Stuck`] when a whole round moves nothing although the network held
     /// nothing back (over a network that holds polls back, after a thousand such rounds).
     pub fn run(&mut self) -> Result<(), WorldError> {
         let (mut idle, mut bytes) = (0, self.net.bytes());
@@ -135,7 +135,13 @@ impl World {
         Ok(())
     }
 
-    fn stuck(&self) -> WorldError {
+    fn stuck(&mut self) -> WorldError {
+        for (rank, (engine, endpoints)) in self.ranks.iter_mut().enumerate() {
+            if let Err(error) = engine.unclaimed(endpoints, &mut WaitSet::new()) {
+                let rank = rank as Rank;
+                return WorldError::Rank { rank, error };
+            }
+        }
         let unfinished = self.ranks.iter().position(|(e, _)| e.running() > 0);
         let rank = unfinished.unwrap_or(0);
         let waits: Vec<String> = self.ranks[rank]

@@ -8,8 +8,13 @@ use unisono_contract::{Field, LinkCause, LinkError};
 use unisono_core::{Collective, DType, Op};
 use unisono_engine::{EngineError, World, WorldError};
 
-/// Rank r makes call r with the algorithm r; gives what they disagree in.
+/// Rank r makes call r with the algorithm r; gives what they disagree in. Nobody's memory is touched.
 fn disagree(calls: &[Call], algorithms: &[&str]) -> Field {
+    disagree_with(calls, algorithms, &(0..calls.len()).collect::<Vec<_>>())
+}
+
+/// The same, where the memory of the ranks `clean` is not touched.
+fn disagree_with(calls: &[Call], algorithms: &[&str], clean: &[usize]) -> Field {
     let mut fields = Vec::new();
     for policy in [Policy::instant(), Policy::hostile(3), Policy::hostile(8)] {
         let mut world = World::new(calls.len() as u32, policy);
@@ -39,7 +44,7 @@ fn disagree(calls: &[Call], algorithms: &[&str]) -> Field {
             }) => fields.push(mismatch.field),
             other => panic!("{other:?}"),
         }
-        for m in &memory {
+        for m in clean.iter().map(|rank| &memory[*rank]) {
             let clean = m.output.read(|bytes| bytes.iter().all(|b| *b == MARK));
             assert!(clean.expect("lent"), "user memory was touched");
         }
@@ -101,6 +106,17 @@ fn another_root_is_named() {
         disagree(&[root(0), root(1), root(0)], &["ring"]),
         Field::Root
     );
+}
+
+#[test]
+fn another_root_is_named_when_its_messages_go_where_nobody_expects_one() {
+    let root = |root| Call {
+        root,
+        ..Call::new(Collective::Broadcast, 3, 100)
+    };
+    // Rank 0 sends to rank 1, which waits for rank 2, which hears what it expects from rank 0.
+    let field = disagree_with(&[root(0), root(2), root(0)], &["tree"], &[1]);
+    assert_eq!(field, Field::Root);
 }
 
 #[test]

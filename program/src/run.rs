@@ -106,12 +106,19 @@ pub trait Model {
 
     /// A send (or sync) is posted: when it is complete, and the message.
     ///
-    /// `ready` is when its predecessor in the lane, all it waits for and room in its FIFO were there.
+    /// `ready` is when the message before it was ready, and all it waits for and room in its FIFO were there.
     fn send(&mut self, at: &At<'_>, ready: Self::Time) -> (Self::Time, Self::Message);
+
+    /// A message is received, which may be long before it can be applied: when it has landed. The default takes no time.
+    ///
+    /// `ready` is when it was there ([`arrival`](Model::arrival)) and its predecessor in the lane was applied.
+    fn land(&mut self, _: &At<'_>, _message: &Self::Message, ready: Self::Time) -> Self::Time {
+        ready
+    }
 
     /// A message is applied: when that is complete.
     ///
-    /// `ready` is when its predecessor in the lane, all it waits for and its [`arrival`](Model::arrival) were there.
+    /// `ready` is when it had [landed](Model::land) and all it waits for was there.
     fn recv(&mut self, at: &At<'_>, message: Self::Message, ready: Self::Time) -> Self::Time;
 
     /// A local step: when it is complete.
@@ -122,10 +129,17 @@ pub trait Model {
         Self::Time::default()
     }
 
+    /// In time order: whether receives are posted ahead, as engines do. Then a receive that waits for nothing more when
+    /// its predecessor is posted lands when its message is there, though the predecessor has not landed.
+    fn posts_ahead(&self) -> bool {
+        false
+    }
+
     /// Whether calls must come in the order of their `ready` times.
     ///
     /// Needed only where lanes compete for something in order of arrival (a link shared by two channels, a core shared by
-    /// all lanes); about ten times slower.
+    /// all lanes); about ten times slower. At equal times messages land before steps go on, and these go in the order
+    /// of an engine: lane by lane at first, then as they were woken, and a sender goes on while it can.
     fn in_time_order(&self) -> bool {
         false
     }
@@ -149,7 +163,9 @@ pub struct Outcome<T> {
 /// waits hold. Strands of one FIFO are merged as by [`next_strand`](crate::ir::next_strand) on both ends.
 ///
 /// Times are exact for any order of execution unless the model itself depends on the order of calls. Within a lane they
-/// never decrease. Where a FIFO has several strands, a message is ready no earlier than the one before it was. With a window, a send is ready no earlier than the receive that made room for it was complete.
+/// never decrease. Messages queue: one is ready to be sent no earlier than the one before it on its FIFO was, though that
+/// one may be under way yet. Where a FIFO has several strands, that holds for receives too. With a window, a send is
+/// ready no earlier than the receive that made room for it was complete.
 ///
 /// # Errors
 /// [`Stuck`]: some lanes cannot proceed, or messages are left that nobody receives.

@@ -2,15 +2,22 @@
 //!
 //! Whoever passes it moves the world on until a rank has reason to run. So threads add nothing to a run but their
 //! stacks: everything happens in the order in which it happens when ranks are tasks.
+//!
+//! A thread that waits for something else while it has the baton would keep it for ever. That is the one thing that real
+//! time is asked about: when nobody has passed the baton for long, the run fails and says whose thread it is. The others
+//! then end, which mostly lets that thread end too; threads borrow from their caller, so the run waits for it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard};
-use std::thread;
+use std::thread::{self, Thread};
+use std::time::Duration;
 
 use unisono::Group;
+use unisono_control::{Cause, Kind};
 use unisono_core::Rank;
 
+use crate::error::SimError;
 use crate::executor::{Run, Stop, panic_text};
 use crate::world::{Shared, World};
 
@@ -36,6 +43,8 @@ where
             .map(|(groups, rank)| scope.spawn(move || one(shared, rank, groups, program)))
             .collect();
         next(shared, &mut shared.lock());
+        let handles: Vec<Thread> = threads.iter().map(|t| t.thread().clone()).collect();
+        watch(shared, &handles);
         threads
             .into_iter()
             .map(|thread| thread.join().and_then(|result| result))
@@ -69,14 +78,54 @@ where
     let result = catch_unwind(AssertUnwindSafe(|| program(groups)));
     let mut world = shared.lock();
     world.finish(rank, shared.now_at(rank), result.is_err());
-    next(shared, &mut world);
+    give_back(shared, &mut world, rank);
+    shared.signals.ended.notify_one();
     result
 }
 
 /// Passes the baton on, and sleeps until it comes back.
 pub(crate) fn pass(shared: &Shared, mut world: MutexGuard<'_, World>, rank: Rank) {
-    next(shared, &mut world);
+    give_back(shared, &mut world, rank);
     drop(shared.wait_turn(rank, world));
+}
+
+/// Passes the baton on; a rank that was too late to do so has lost it, and queues for it again.
+fn give_back(shared: &Shared, world: &mut World, rank: Rank) {
+    let state = &mut world.ranks[rank as usize];
+    if std::mem::take(&mut state.is_away) {
+        if state.finished.is_none() {
+            world.runnable.insert(rank);
+        }
+        if world.turn.is_some() {
+            return;
+        }
+    }
+    next(shared, world);
+}
+
+/// Waits until all ranks have ended, and sees to it that the baton moves.
+fn watch(shared: &Shared, threads: &[Thread]) {
+    let mut world = shared.lock();
+    let limit = world.settings.turn_limit;
+    while world.ranks.iter().any(|rank| rank.finished.is_none()) {
+        let turns = world.turns;
+        let waited;
+        (world, waited) = shared.wait_end(world, limit);
+        if let (true, Some(rank)) = (waited && world.turns == turns, world.turn) {
+            take_away(shared, &mut world, rank, limit);
+            threads[rank as usize].unpark();
+        }
+    }
+}
+
+/// Takes the baton from a rank that does not pass it on.
+fn take_away(shared: &Shared, world: &mut World, rank: Rank, limit: Duration) {
+    let stuck = SimError::Held { rank, limit };
+    let text = stuck.to_string();
+    world.stuck.get_or_insert(stuck);
+    world.abort_all(&Cause::new(rank, None, Kind::Other { text }));
+    world.ranks[rank as usize].is_away = true;
+    next(shared, world);
 }
 
 /// Gives the turn to the next rank that has reason to run.
@@ -90,7 +139,8 @@ fn next(shared: &Shared, world: &mut World) {
         }
         for rank in fired.drain(..) {
             shared.notify(rank);
-            if world.ranks[rank as usize].finished.is_none() {
+            let state = &world.ranks[rank as usize];
+            if state.finished.is_none() && !state.is_away {
                 world.runnable.insert(rank);
             }
         }

@@ -60,6 +60,7 @@ impl Cluster {
                 propagation_ps: 50_000_000,
                 wait_for_deadlines: false,
                 record: false,
+                turn_limit: Duration::from_secs(60),
             },
         }
     }
@@ -123,6 +124,15 @@ impl Cluster {
         self
     }
 
+    /// How long the thread of a rank may run between two calls of its group, in real time (default 60 s): longer than
+    /// that it is taken to wait for something outside, and the run ends with [`SimError::Held`].
+    ///
+    /// Only for [`run_blocking`](Cluster::run_blocking). No run that ends otherwise depends on it.
+    pub fn turn_limit(mut self, time: Duration) -> Cluster {
+        self.settings.turn_limit = time;
+        self
+    }
+
     /// Keeps what happened when, for traces and pictures.
     pub fn record(mut self) -> Cluster {
         self.settings.record = true;
@@ -175,7 +185,8 @@ impl Cluster {
 
     /// Runs `program` on a thread per rank, of which one runs at a time: for code that blocks.
     ///
-    /// A thread may wait in calls of its group only; whatever else it waits for stops the world.
+    /// A thread may wait in calls of its group only. One that waits for something else keeps its turn from all others,
+    /// which ends the run with [`SimError::Held`] after the [limit](Cluster::turn_limit).
     pub fn run_blocking<F, T>(&self, program: F) -> Outcome<T>
     where
         F: Fn(Group) -> T + Send + Sync,

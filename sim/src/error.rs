@@ -1,6 +1,7 @@
 //! How a simulated run can end badly.
 
 use std::fmt;
+use std::time::Duration;
 
 use unisono_control::Cause;
 use unisono_core::Rank;
@@ -37,6 +38,18 @@ pub enum SimError {
     Blocking {
         /// The rank.
         rank: Rank,
+    },
+    /// The thread of a rank did not come back to its group for long in real time: it waits for something else, and so
+    /// keeps the turn from all others (or it computes longer than [`Cluster::turn_limit`](crate::Cluster::turn_limit)).
+    #[error(
+        "the thread of rank {rank} has not come back to its group for {limit:?}: inside Cluster::run_blocking it may \
+         wait in calls of the group only"
+    )]
+    Held {
+        /// The rank.
+        rank: Rank,
+        /// What was waited for, in real time.
+        limit: Duration,
     },
     /// A rank panicked.
     #[error("rank {rank} panicked: {message}")]

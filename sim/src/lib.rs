@@ -35,6 +35,7 @@
 
 mod baton;
 mod cluster;
+mod clusters;
 mod collective;
 mod compute;
 mod control;
@@ -67,9 +68,9 @@ pub use unisono_core::Topology;
 pub use unisono_evaluator::{LinkCost, LinkLoad, Links};
 
 #[cfg(doctest)]
-#[doc = include_str!("../docs/test-without-hardware.md")]
+#[doc = include_str!("../../docs/test-without-hardware.md")]
 struct TestWithoutHardware;
 
 #[cfg(doctest)]
-#[doc = include_str!("../docs/study-an-algorithm.md")]
+#[doc = include_str!("../../docs/study-an-algorithm.md")]
 struct StudyAnAlgorithm;

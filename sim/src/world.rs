@@ -29,6 +29,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use unisono_contract::Event;
 use unisono_control::Cause;
@@ -76,6 +77,8 @@ pub(crate) struct Settings {
     /// Run into deadlines rather than call it a deadlock.
     pub(crate) wait_for_deadlines: bool,
     pub(crate) record: bool,
+    /// How long a rank's thread may keep its turn, in real time.
+    pub(crate) turn_limit: Duration,
 }
 
 /// Something that many links pass through.
@@ -134,6 +137,8 @@ pub(crate) struct World {
     pub(crate) runnable: BTreeSet<Rank>,
     /// Which rank's thread runs.
     pub(crate) turn: Option<Rank>,
+    /// How often the turn was given to a thread.
+    pub(crate) turns: u64,
     /// A rank that would have blocked where nothing may.
     pub(crate) blocked: Option<Rank>,
     /// Whether ranks are tasks of one thread, which must not block.
@@ -173,6 +178,7 @@ impl World {
             stuck: None,
             runnable: BTreeSet::new(),
             turn: None,
+            turns: 0,
             blocked: None,
             is_async: false,
             events: 0,

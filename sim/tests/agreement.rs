@@ -5,13 +5,16 @@ use unisono_sim::{
     Cluster, Collective, DType, Error, Group, LinkCost, Network, Op, Topology, owned,
 };
 
-const COLLECTIVES: [Collective; 6] = [
+const COLLECTIVES: [Collective; 9] = [
     Collective::AllReduce,
     Collective::ReduceScatter,
     Collective::AllGather,
     Collective::Broadcast,
     Collective::Reduce,
     Collective::AllToAll,
+    Collective::Gather,
+    Collective::Scatter,
+    Collective::Barrier,
 ];
 
 /// Elements of f32 in the vector, or in one row.
@@ -33,6 +36,15 @@ async fn call(group: &Group, collective: Collective, count: usize) -> Result<(),
             let y = (group.rank() == 0).then(|| vec![0.0; count]);
             drop(group.start(owned::reduce(row, y, Op::Sum, 0)).await?);
         }
+        Collective::Gather => {
+            let y = (group.rank() == 0).then_some(table);
+            drop(group.start(owned::gather(row, y, 0)).await?);
+        }
+        Collective::Scatter => {
+            let x = (group.rank() == 0).then_some(table);
+            drop(group.start(owned::scatter(x, row, 0)).await?);
+        }
+        Collective::Barrier => group.start(owned::barrier()).await?,
         _ => {
             let y = table.clone();
             drop(group.start(owned::all_to_all(table, y)).await?);
@@ -65,11 +77,21 @@ fn both(
         Ok::<_, Error>((choice.params, choice.segments))
     });
     let (results, report) = outcome.into_result().unwrap();
-    let (params, segments) = results[0].as_ref().ok().copied()?;
+    let (params, mut segments) = results[0].as_ref().ok().copied()?;
+    if collective == Collective::Barrier {
+        segments = 1; // there is nothing to cut
+    }
     let programs = build_all(&**algorithm, &cx.with_params(params)).unwrap();
-    let call = unisono_evaluator::Call::new(count as u64, DType::F32).with_segments(segments);
+    let mut call = unisono_evaluator::Call::new(count as u64, DType::F32).with_segments(segments);
+    call.in_place = matches!(collective, Collective::AllReduce | Collective::Broadcast);
     let priced = unisono_evaluator::evaluate(&programs, &call, cluster.costs().links()).unwrap();
-    assert_eq!(report.bytes(), priced.bytes(), "{name} {collective}");
+    // Link by link, too.
+    let used = priced.links.into_iter().filter(|link| link.messages > 0);
+    assert_eq!(
+        report.links,
+        used.collect::<Vec<_>>(),
+        "{name} {collective}"
+    );
     Some((report.total_ps, priced.total_ps))
 }
 
@@ -134,10 +156,13 @@ fn compare(network: &Network, sizes: &[(usize, u64)]) -> (usize, f64) {
     (compared, worst)
 }
 
+/// No comparison is off by more.
+const WORST: f64 = 0.05;
+
 const SIZES: [(usize, u64); 3] = [(1, 1), (3_000, 1), (60_000, 4)];
 
 #[test]
-fn simulator_and_evaluator_agree_within_five_percent() {
+fn simulator_and_evaluator_agree_where_cores_cost_nothing() {
     let plain = Network::uniform(7_000, 3_000_000_000);
     let slow = LinkCost {
         alpha_ns: 7_000,
@@ -146,14 +171,31 @@ fn simulator_and_evaluator_agree_within_five_percent() {
     for network in [plain.clone(), plain.with_link(0, 1, slow)] {
         let (compared, worst) = compare(&network, &SIZES);
         assert!(compared > 500, "{compared} compared");
-        assert!(worst <= 0.05, "{worst}");
+        assert!(worst <= WORST, "{worst}");
     }
 }
 
-/// Where the cores of ranks cost as much as the links, the order in which a core takes what is ready at the same time
-/// matters: the engine posts all it can of one FIFO before it looks at the next, the evaluator goes from peer to peer.
+/// Where cores cost as much as links, the order in which a core takes what is ready at the same time decides who waits.
+/// The evaluator follows the engine's, up to ties between messages of a tree that have passed through many ranks.
 #[test]
-fn with_busy_cores_they_agree_within_a_third() {
-    let (_, worst) = compare(&Network::default(), &SIZES);
-    assert!(worst <= 1.0 / 3.0, "{worst}");
+fn they_agree_where_cores_are_busy_as_well() {
+    let slow_cores = Network::uniform(1_000, 10_000_000_000)
+        .with_overhead_ns(5_000)
+        .with_reduce_rate(1_000_000_000);
+    for network in [Network::default(), slow_cores] {
+        let (compared, worst) = compare(&network, &SIZES);
+        assert!(compared > 500, "{compared} compared");
+        assert!(worst <= WORST, "{worst}");
+    }
+}
+
+/// Above five percent, in one case: where messages cost their cores nothing and copies do, everything that waited for a
+/// copy becomes ready in the same instant, and tree-centre all_gather on the torus of 3 x 3 (3000 elements) puts two of
+/// these messages on a link in the other order: 5.8 %.
+#[test]
+fn they_nearly_agree_where_only_work_on_data_takes_the_core() {
+    let network = Network::uniform(5_000, 5_000_000_000).with_reduce_rate(2_000_000_000);
+    let (compared, worst) = compare(&network, &SIZES);
+    assert!(compared > 500, "{compared} compared");
+    assert!(worst <= 0.06, "{worst}");
 }

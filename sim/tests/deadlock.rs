@@ -1,5 +1,6 @@
 //! What cannot go on is said at once, and by whom.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use unisono_sim::{Cluster, End, Error, Op, SimError, Unposted, WaitKind, owned};
@@ -203,4 +204,45 @@ fn a_deadline_in_virtual_time_comes_before_a_message_that_is_too_slow() {
     check(tasks.results, tasks.report.total_ps);
     let threads = cluster.run_blocking(|group| group.with_timeout(timeout).barrier());
     check(threads.results, threads.report.total_ps);
+}
+
+#[test]
+fn a_thread_that_waits_outside_of_its_group_is_named() {
+    let cluster = Cluster::mesh(3).turn_limit(Duration::from_millis(100));
+    let outcome = cluster.run_blocking(|group| {
+        if group.rank() == 1 {
+            std::thread::park(); // nobody in this world can end that
+        }
+        group.all_reduce(&mut [1.0f32; 10], Op::Sum)
+    });
+    assert!(matches!(
+        outcome.report.error,
+        Some(SimError::Held { rank: 1, .. })
+    ));
+    for result in &outcome.results {
+        let error = result.as_ref().unwrap().as_ref().unwrap_err().to_string();
+        assert!(
+            error.contains("the thread of rank 1 has not come back"),
+            "{error}"
+        );
+    }
+    // It waits for the thread of another rank, which cannot run meanwhile.
+    let (sender, receiver) = std::sync::mpsc::channel::<u32>();
+    let ends = Mutex::new((Some(sender), Some(receiver)));
+    let outcome = cluster.run_blocking(|group| {
+        if group.rank() == 0 {
+            let receiver = ends.lock().unwrap().1.take().unwrap();
+            let _ = receiver.recv();
+        } else if group.rank() == 2 {
+            let sender = ends.lock().unwrap().0.take().unwrap();
+            group.barrier()?;
+            sender.send(1).unwrap();
+        }
+        group.barrier()
+    });
+    assert!(matches!(
+        outcome.report.error,
+        Some(SimError::Held { rank: 0, .. })
+    ));
+    assert!(outcome.results.iter().all(|r| matches!(r, Some(Err(_)))));
 }

@@ -181,8 +181,8 @@ pub enum Error {
     },
     /// The environment names no rank of any group.
     #[error(
-        "this process is no rank of a group: UNISONO_RANK, UNISONO_SIZE and UNISONO_COORDINATOR are not set \
-         (start it by `unisono launch -n N -- CMD`)"
+        "this process is no rank of a group: UNISONO_RANK, UNISONO_SIZE and UNISONO_COORDINATOR are not set, nor what mlx.launch, \
+         torchrun, mpirun or srun set (start it by `unisono launch -n N -- CMD`)"
     )]
     NotLaunched,
     /// A variable of the environment cannot be used.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unisono_contract::SystemHost;
+use unisono_control::env::launchers::{Hosts, Machine};
 use unisono_control::{Check, Coordinator, Environment, Network, Settings};
 use unisono_core::{Rank, Topology};
 use unisono_program::Registry;
@@ -40,12 +41,15 @@ impl Group {
     /// (`host:port`, `[v6]:port`, `file:PATH`), as `unisono launch` sets them; and, if set, `UNISONO_JOB`,
     /// `UNISONO_TIMEOUT` (seconds, for joining and for each operation), `UNISONO_CHECK` (`full`), `UNISONO_IFACE`.
     ///
+    /// Also what `mlx.launch`, `torchrun`, `mpirun` and `srun` tell their ranks: [`unisono_control::env::launchers`] has the
+    /// table. `UNISONO_COORDINATOR` alone says where such ranks meet, if the launcher does not.
+    ///
     /// Returns when all ranks are connected to each other.
     ///
     /// # Errors
-    /// [`Error::Environment`] naming the variable, [`Error::NotLaunched`] when none is set, [`Error::Join`].
+    /// [`Error::Environment`] naming the variables, [`Error::NotLaunched`] when none is set, [`Error::Join`].
     pub fn from_env() -> Result<Group, Error> {
-        let environment = Environment::read()?;
+        let environment = Environment::discover(&Machine::here(hosts))?;
         let settings = Settings::from_environment(&environment).ok_or(Error::NotLaunched)?;
         join(settings, environment.timeout, crate::registry())
     }
@@ -141,6 +145,17 @@ impl Builder {
         }
         join(settings, self.timeout, self.registry)
     }
+}
+
+/// Understands the files that `MLX_HOSTFILE` and `MLX_IBV_DEVICES` name.
+fn hosts(text: &[u8]) -> Result<Hosts, String> {
+    let cluster = unisono_topology::read(text).map_err(|error| error.to_string())?;
+    let mut hosts = Hosts::new(cluster.size());
+    let addresses = cluster.host(0).map(|host| &host.addresses);
+    let first = addresses.and_then(|addresses| addresses.first());
+    hosts.first = first.map(ToString::to_string);
+    hosts.devices = cluster.to_json();
+    Ok(hosts)
 }
 
 fn join(

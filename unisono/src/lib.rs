@@ -31,6 +31,7 @@ mod blocking;
 mod check;
 mod driver;
 mod error;
+mod explain;
 mod group;
 mod handover;
 mod inproc;
@@ -59,6 +60,7 @@ pub use unisono_control::{Cause, Check, Kind, Operation};
 pub use unisono_core::{Collective, DType, Element, Op, Rank, UserOp};
 pub use unisono_program as program;
 pub use unisono_program::Registry;
+pub use unisono_select as select;
 pub use unisono_select::Choice;
 
 /// The parts that transports and other environments are built from.

@@ -1,5 +1,7 @@
 //! What the lock of a group protects: engine, endpoints, plans, and which operations are under way.
 
+mod patience;
+
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +16,8 @@ use crate::handover::{News, State};
 use crate::pending::{Limit, Pending};
 use crate::plans::{Plans, Spec, Tuning};
 
+use self::patience::Patience;
+
 pub(crate) struct Core {
     rank: Rank,
     control: Arc<dyn Control>,
@@ -27,6 +31,7 @@ pub(crate) struct Core {
     closed: bool,
     /// When the alarm that is set for asynchronous callers goes off.
     alarm: Option<Time>,
+    patience: Patience,
     news: News,
 }
 
@@ -38,7 +43,10 @@ impl Core {
         plans: Plans,
         compute: Option<Box<dyn Compute>>,
     ) -> Core {
-        let engine = Engine::new(0, 0);
+        let mut endpoints = endpoints;
+        let mut engine = Engine::new(0, 0);
+        // Nothing has been called yet, so nothing is unexpected.
+        let can_tell = engine.unclaimed(&mut endpoints, &mut WaitSet::new());
         Core {
             rank,
             control: control.into(),
@@ -53,6 +61,7 @@ impl Core {
             failed: None,
             closed: false,
             alarm: None,
+            patience: Patience::new(can_tell.unwrap_or(true)),
             news: News::default(),
         }
     }
@@ -100,7 +109,10 @@ impl Core {
         let drive = self.engine.drive(&mut self.endpoints);
         self.collect();
         let drive = drive.map_err(|error| self.fail(&error))?;
-        self.news.moved |= drive == Drive::Progress;
+        if drive == Drive::Progress {
+            self.news.moved = true;
+            self.patience.moved();
+        }
         Ok(drive)
     }
 
@@ -131,6 +143,13 @@ impl Core {
                 ready = Ready::Now;
             }
         }
+        if self.patience.is_over()
+            && self.failed.is_none()
+            && let Err(error) = self.engine.unclaimed(&mut self.endpoints, set)
+        {
+            self.fail(&error); // Told by the look that follows.
+            ready = Ready::Now;
+        }
         ready
     }
 
@@ -152,19 +171,22 @@ impl Core {
 
     /// Fails the group when the time of a polled operation is up; gives when to look again.
     pub(crate) fn due(&mut self, now: Time) -> Result<Option<Time>, Error> {
-        let due = self.pending.due(now);
-        due.map_err(|(ticket, timeout)| self.fail_deadline(Some(ticket), timeout))
+        match self.pending.due(now) {
+            Ok(due) => Ok(match self.patience.until(now) {
+                None => due,
+                Some(look) => Some(due.map_or(look, |due| due.min(look))),
+            }),
+            Err((ticket, timeout)) => Err(self.fail_deadline(Some(ticket), timeout)),
+        }
     }
 
     /// How long until `deadline`, unless an alarm that goes off before it is set already.
     pub(crate) fn arm(&mut self, now: Time, deadline: Time) -> Option<Duration> {
-        if self
-            .alarm
-            .is_some_and(|alarm| alarm > now && alarm <= deadline)
-        {
+        let known = self.patience.alarm(deadline).unwrap_or(&mut self.alarm);
+        if known.is_some_and(|alarm| alarm > now && alarm <= deadline) {
             return None;
         }
-        self.alarm = Some(deadline);
+        *known = Some(deadline);
         Some(deadline.since(now))
     }
 

@@ -2,8 +2,11 @@
 
 mod common;
 
-use common::ranks;
-use unisono::{Error, Group, Kind, Op};
+use std::thread;
+use std::time::Duration;
+
+use common::{block_on, ranks};
+use unisono::{Error, Group, Kind, Op, owned};
 
 /// What all ranks say when they do `f`, which differs, and go on.
 fn disagreement(size: u32, f: impl Fn(&Group) -> Result<(), Error> + Sync) -> (String, Kind) {
@@ -102,12 +105,66 @@ fn another_count() {
 
 #[test]
 fn another_root() {
-    // Noticed where one of the two roots' messages meets a receive of the other's: around a ring it does.
+    for (algorithm, n) in [("ring", 1000), ("tree", 1), ("tree", 50_000)] {
+        let text = disagreement(3, |g| {
+            let root = if g.rank() == 1 { 2 } else { 0 };
+            g.with_algorithm(algorithm)?
+                .broadcast(&mut vec![1f32; n], root)
+        });
+        expect("root", ["0", "2"], text);
+    }
+}
+
+#[test]
+fn another_root_of_started_operations_whose_messages_go_where_nobody_expects_them() {
     let text = disagreement(3, |g| {
         let root = if g.rank() == 1 { 2 } else { 0 };
-        g.with_algorithm("ring")?.broadcast(&mut [1f32; 1000], root)
+        let g = g.with_algorithm("tree")?;
+        let broadcast = g.start(owned::broadcast(vec![1f32; 1000], root));
+        block_on(broadcast).map(drop).map_err(Error::from)
     });
     expect("root", ["0", "2"], text);
+}
+
+#[test]
+fn peers_that_are_ahead_are_waited_for() {
+    // Longer than patience lasts: the others have sent what belongs to the next operations.
+    let done = ranks(3, |g| {
+        let mut x = [g.rank(); 16];
+        for root in [0, 2, 0, 1] {
+            if g.rank() == 1 {
+                thread::sleep(Duration::from_millis(30));
+            }
+            g.broadcast(&mut x, root).unwrap();
+        }
+        g.send_recv(
+            &[g.rank()],
+            (g.rank() + 1) % 3,
+            &mut [0],
+            (g.rank() + 2) % 3,
+        )
+        .unwrap();
+        g.barrier().unwrap();
+        x[0]
+    });
+    assert!(done.iter().all(|x| *x == 0), "{done:?}");
+}
+
+#[test]
+fn a_message_whose_receive_comes_late_is_no_mismatch() {
+    ranks(2, |g| {
+        let mut y = [0u8; 100];
+        if g.rank() == 0 {
+            g.send(&[7u8; 100], 1).unwrap();
+            thread::sleep(Duration::from_millis(60));
+            g.barrier().unwrap();
+        } else {
+            // Waits here while the message lies there.
+            g.barrier().unwrap();
+            g.recv(&mut y, 0).unwrap();
+            assert_eq!(y, [7; 100]);
+        }
+    });
 }
 
 #[test]

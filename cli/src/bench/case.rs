@@ -7,27 +7,27 @@ use crate::args::names::Operation;
 
 /// One row before it is measured.
 #[derive(Debug, Clone)]
-pub(super) struct Case {
-    pub(super) op: Operation,
-    pub(super) ranks: Rank,
-    pub(super) root: Rank,
+pub(crate) struct Case {
+    pub(crate) op: Operation,
+    pub(crate) ranks: Rank,
+    pub(crate) root: Rank,
     /// `None`: chosen by the call.
-    pub(super) algorithm: Option<String>,
-    pub(super) segments: Option<u64>,
-    pub(super) channels: Option<u16>,
-    pub(super) dtype: DType,
-    pub(super) reduce: Op,
+    pub(crate) algorithm: Option<String>,
+    pub(crate) segments: Option<u64>,
+    pub(crate) channels: Option<u16>,
+    pub(crate) dtype: DType,
+    pub(crate) reduce: Op,
     /// Elements of the larger buffer of a rank; a multiple of the ranks where it has a row per rank.
-    pub(super) count: u64,
-    pub(super) iters: u32,
-    pub(super) warmup: u32,
-    pub(super) check: bool,
-    pub(super) corrupt: Option<Rank>,
+    pub(crate) count: u64,
+    pub(crate) iters: u32,
+    pub(crate) warmup: u32,
+    pub(crate) check: bool,
+    pub(crate) corrupt: Option<Rank>,
 }
 
 /// Whose data a stretch of a buffer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(crate) enum Whose {
     /// The contribution of a rank.
     Of(Rank),
     /// The reduction of all contributions.
@@ -36,17 +36,17 @@ pub(super) enum Whose {
 
 /// A stretch of a buffer: `len` elements of `whose` data from element `start` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) whose: Whose,
-    pub(super) start: usize,
-    pub(super) len: usize,
+pub(crate) struct Stretch {
+    pub(crate) whose: Whose,
+    pub(crate) start: usize,
+    pub(crate) len: usize,
 }
 
 /// The elements that `bytes` take, rounded up to whole elements, and to a row per rank where there are rows.
 ///
 /// # Errors
 /// So many bytes cannot be counted.
-pub(super) fn whole_count(op: Operation, ranks: Rank, dtype: DType, bytes: u64) -> Result<u64> {
+pub(crate) fn whole_count(op: Operation, ranks: Rank, dtype: DType, bytes: u64) -> Result<u64> {
     let unit = dtype.size() as u64 * if op.has_rows() { u64::from(ranks) } else { 1 };
     let rounded = bytes.checked_next_multiple_of(unit);
     let fits = rounded.filter(|&b| isize::try_from(b).is_ok());
@@ -56,12 +56,12 @@ pub(super) fn whole_count(op: Operation, ranks: Rank, dtype: DType, bytes: u64) 
 
 impl Case {
     /// Bytes of the larger buffer.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.count * self.dtype.size() as u64
     }
 
     /// Elements as the library counts them: of the vector, or of one row.
-    pub(super) fn call_count(&self) -> usize {
+    pub(crate) fn call_count(&self) -> usize {
         match self.op.has_rows() {
             true => (self.count / u64::from(self.ranks)) as usize,
             false => self.count as usize,
@@ -72,7 +72,7 @@ impl Case {
     ///
     /// # Errors
     /// A rank that does not exist; an operator that does not exist for the element type.
-    pub(super) fn validate(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         let ranks = self.ranks;
         let exists = |what: &str, rank: Rank| {
             if rank < ranks {
@@ -101,7 +101,7 @@ impl Case {
     }
 
     /// What the input of `rank` holds. Empty where it has none.
-    pub(super) fn input(&self, rank: Rank) -> Vec<Stretch> {
+    pub(crate) fn input(&self, rank: Rank) -> Vec<Stretch> {
         use Collective as C;
         let len = match self.op {
             Operation::Collective(C::Broadcast) => 0,
@@ -113,7 +113,7 @@ impl Case {
     }
 
     /// What the output of `rank` must hold afterwards. Empty where it has none.
-    pub(super) fn output(&self, rank: Rank) -> Vec<Stretch> {
+    pub(crate) fn output(&self, rank: Rank) -> Vec<Stretch> {
         use Collective as C;
         let (all, row) = (self.count as usize, self.call_count());
         let (at_root, mine) = (rank == self.root, rank as usize * row);
@@ -144,7 +144,7 @@ fn stretches(parts: impl IntoIterator<Item = (Whose, usize, usize)>) -> Vec<Stre
 }
 
 /// Elements of all stretches.
-pub(super) fn total(stretches: &[Stretch]) -> usize {
+pub(crate) fn total(stretches: &[Stretch]) -> usize {
     stretches.iter().map(|s| s.len).sum()
 }
 

@@ -48,6 +48,7 @@ macro_rules! typed {
         }
     }};
 }
+pub(crate) use typed;
 
 /// Runs the case between threads of this process.
 ///
@@ -190,7 +191,7 @@ impl Case {
 }
 
 /// One rank's buffers and how they are used.
-struct Buffers<'a, T> {
+pub(crate) struct Buffers<'a, T> {
     /// With the algorithm that was asked for.
     group: Group,
     case: &'a Case,
@@ -200,7 +201,11 @@ struct Buffers<'a, T> {
 }
 
 impl<'a, T: Sample> Buffers<'a, T> {
-    fn new(group: &Group, case: &'a Case, patterns: &'a Patterns<T>) -> Result<Buffers<'a, T>> {
+    pub(crate) fn new(
+        group: &Group,
+        case: &'a Case,
+        patterns: &'a Patterns<T>,
+    ) -> Result<Buffers<'a, T>> {
         let rank = group.rank();
         let buffer = |stretches: Vec<Stretch>| -> Result<(Vec<T>, Vec<Stretch>)> {
             let len = total(&stretches);
@@ -260,7 +265,7 @@ impl<'a, T: Sample> Buffers<'a, T> {
     }
 
     /// One more call, from fresh data; counts what is wrong afterwards.
-    fn check(&mut self) -> Result<u64> {
+    pub(crate) fn check(&mut self) -> Result<u64> {
         self.fill();
         self.call()?;
         if self.case.corrupt == Some(self.group.rank()) {

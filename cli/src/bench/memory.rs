@@ -17,7 +17,7 @@ use crate::catalogue;
 ///
 /// # Errors
 /// What they need and what there is.
-pub(super) fn all_fit(case: &Case, algorithm: Option<&str>) -> Result<()> {
+pub(crate) fn all_fit(case: &Case, algorithm: Option<&str>) -> Result<()> {
     fits(case, algorithm, 0..case.ranks)
 }
 

@@ -13,12 +13,12 @@ use unisono_core::{Element, Op, Rank};
 use super::case::{Stretch, Whose};
 
 /// More ranks than this have sums that bf16 does not hold.
-pub(super) const MOST_RANKS: Rank = 256;
+pub(crate) const MOST_RANKS: Rank = 256;
 
 const PERIOD: usize = 1021;
 
 /// An element type that can be made from small whole numbers.
-pub(super) trait Sample: Element {
+pub(crate) trait Sample: Element {
     /// The value of `number`; integers wrap.
     fn sample(number: i64) -> Self;
 }
@@ -42,14 +42,14 @@ samples! {
 
 /// One period of each rank's contribution, and of their reduction.
 #[derive(Debug)]
-pub(super) struct Patterns<T> {
+pub(crate) struct Patterns<T> {
     ranks: Vec<Vec<T>>,
     reduced: Vec<T>,
 }
 
 impl<T: Sample> Patterns<T> {
     /// For so many ranks and this operator; `None` where nothing is reduced.
-    pub(super) fn new(ranks: Rank, op: Option<Op>) -> Patterns<T> {
+    pub(crate) fn new(ranks: Rank, op: Option<Op>) -> Patterns<T> {
         let period = |value: &dyn Fn(usize) -> i64| -> Vec<T> {
             (0..PERIOD).map(|k| T::sample(value(k))).collect()
         };
@@ -71,7 +71,7 @@ impl<T: Sample> Patterns<T> {
     }
 
     /// Writes what `stretches` say into `buffer`, which they cover.
-    pub(super) fn fill(&self, buffer: &mut [T], stretches: &[Stretch]) {
+    pub(crate) fn fill(&self, buffer: &mut [T], stretches: &[Stretch]) {
         let mut rest = buffer;
         for stretch in stretches {
             let (part, behind) = rest.split_at_mut(stretch.len);
@@ -86,7 +86,7 @@ impl<T: Sample> Patterns<T> {
     }
 
     /// Counts the elements of `buffer` that have other bits than `stretches` say.
-    pub(super) fn wrong(&self, buffer: &[T], stretches: &[Stretch]) -> u64 {
+    pub(crate) fn wrong(&self, buffer: &[T], stretches: &[Stretch]) -> u64 {
         let (mut wrong, mut at) = (0, 0);
         for stretch in stretches {
             let mut chunks = Chunks::new(self.of(stretch.whose), stretch);

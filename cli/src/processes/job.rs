@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use unisono_control::env::{COORDINATOR, JOB, RANK, SIZE, TIMEOUT};
+use unisono_control::env::{COORDINATOR, JOB, RANK, SIZE, TIMEOUT, launchers};
 use unisono_core::Rank;
 
 /// How long ranks may go on after one of them has failed, before they are ended.
@@ -60,6 +60,10 @@ impl Job {
             (Voice::Bench, 0) => Stdio::inherit(),
             (Voice::Bench, _) => Stdio::null(),
         };
+        // Whoever started this program has numbered it, not its children.
+        for variable in launchers::variables() {
+            command.env_remove(variable);
+        }
         command
             .args(&self.arguments)
             .env(RANK, rank.to_string())

@@ -52,7 +52,8 @@ impl Algorithm for TreeCentre {
         }
         let graph = Graph::new(cx.topology());
         let rooted = cx.collective().is_rooted();
-        let tree = graph.tree(if rooted { cx.root() } else { graph.centre() });
+        let centre = || cx.topology().centre().unwrap_or(0);
+        let tree = graph.tree(if rooted { cx.root() } else { centre() });
         let view = tree.seen_by(cx.rank());
         let me = cx.rank();
         match cx.collective() {

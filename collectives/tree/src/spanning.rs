@@ -15,7 +15,6 @@ pub(crate) struct Spanning {
     pub(crate) order: Vec<Rank>,
     /// By rank; the top is its own parent, and so is a rank that cannot be reached.
     pub(crate) parents: Vec<Rank>,
-    depth: usize,
 }
 
 /// The tree as one rank sees it.
@@ -30,20 +29,10 @@ impl Graph {
     pub(crate) fn new(topology: &Topology) -> Graph {
         let size = topology.size();
         let neighbours = (!topology.is_declared_full()).then(|| {
-            let linked = |a| (0..size).filter(move |&b| topology.linked(a, b)).collect();
+            let linked = |rank| topology.neighbours(rank).collect();
             (0..size).map(linked).collect()
         });
         Graph { size, neighbours }
-    }
-
-    /// The rank from which the farthest rank is nearest; the smallest of them.
-    pub(crate) fn centre(&self) -> Rank {
-        if self.neighbours.is_none() {
-            return 0; // all are alike
-        }
-        (0..self.size)
-            .min_by_key(|&r| self.tree(r).depth)
-            .unwrap_or(0)
     }
 
     /// The tree from `top`. Where all are linked it is a star.
@@ -54,29 +43,21 @@ impl Graph {
                     .chain((0..self.size).filter(|&r| r != top))
                     .collect(),
                 parents: vec![top; self.size as usize],
-                depth: 1,
             };
         };
         let mut parents: Vec<Rank> = (0..self.size).collect();
-        let mut depth = vec![0; self.size as usize];
         let mut order = vec![top];
         let mut at = 0;
         while let Some(&rank) = order.get(at) {
             for &next in &neighbours[rank as usize] {
                 if next != top && parents[next as usize] == next {
                     parents[next as usize] = rank;
-                    depth[next as usize] = depth[rank as usize] + 1;
                     order.push(next);
                 }
             }
             at += 1;
         }
-        let deepest = order.last().map_or(0, |&r| depth[r as usize]);
-        Spanning {
-            order,
-            parents,
-            depth: deepest,
-        }
+        Spanning { order, parents }
     }
 
     /// Links that would join the ranks out of reach of rank 0: one to the first rank of each separate part.

@@ -5,7 +5,7 @@
 //! gives up: the answer is the same on every rank and every run.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::Topology;
 use super::shape::Graph;
@@ -29,7 +29,7 @@ impl Topology {
 
     /// A ring through all ranks over existing links, or why there is none. Searched once, then remembered.
     pub fn search_ring(&self) -> RingSearch {
-        self.ring.0.get_or_init(|| search(self)).clone()
+        self.ring.get_or_init(|| search(self)).clone()
     }
 }
 
@@ -81,18 +81,6 @@ impl fmt::Display for NoRing {
         }
     }
 }
-
-/// A search that was made, or not yet: no part of what a topology is.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Found(OnceLock<RingSearch>);
-
-impl PartialEq for Found {
-    fn eq(&self, _: &Found) -> bool {
-        true
-    }
-}
-
-impl Eq for Found {}
 
 fn search(topology: &Topology) -> RingSearch {
     let p = topology.size();

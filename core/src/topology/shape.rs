@@ -50,15 +50,16 @@ impl Topology {
     }
 
     /// The rank from which the farthest rank is nearest, the smallest of them; `None` where some cannot reach each other.
+    /// Looked for once, then remembered.
     pub fn centre(&self) -> Option<Rank> {
-        match self.size() {
+        *self.centre.get_or_init(|| match self.size() {
             0 => None,
             _ if self.is_declared_full() => Some(0),
             _ => {
                 let far = Graph::new(self).eccentricities()?;
                 (0..self.size()).min_by_key(|&r| far[r as usize])
             }
-        }
+        })
     }
 
     /// The links without which fewer ranks could reach each other, smallest first.

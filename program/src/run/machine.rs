@@ -7,18 +7,20 @@
 
 mod memory;
 mod outcome;
+mod step;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use unisono_core::Rank;
 
+use self::step::Halt;
 use super::history::History;
 use super::queue::Queue;
 use super::wiring::{NONE, Role, Wiring};
-use super::{At, Model, Options, Outcome, Stuck};
+use super::{Model, Options, Outcome, Stuck};
 use crate::ir::next_strand;
-use crate::{Cursor, Program, Run};
+use crate::{Cursor, Program};
 
 /// How far a FIFO is filled at first. Long enough to make a turn worth its overhead.
 const SOFT_LIMIT: u64 = 32;
@@ -26,7 +28,10 @@ const SOFT_LIMIT: u64 = 32;
 struct LaneState<T> {
     cursor: Cursor,
     done: u64,
+    /// When its latest step was complete.
     last: T,
+    /// When the next step can be ready at the earliest.
+    floor: T,
     /// The smallest count that a parked actor waits for.
     wake_at: u64,
     /// The first actor parked here; the others follow in `Machine::parked`.
@@ -42,6 +47,8 @@ struct Fifo<M: Model> {
     sent: u64,
     sender_parked: bool,
     receiver_parked: bool,
+    /// In time order: when the message at the head had landed, if it has.
+    landed: Option<M::Time>,
     /// With a window: when the messages received were applied, from message `sent - window` on.
     freed: VecDeque<M::Time>,
 }
@@ -64,25 +71,6 @@ struct Here<'a> {
     lane: usize,
 }
 
-/// When a step was ready, and when it is complete.
-struct Times<T> {
-    ready: T,
-    done: T,
-}
-
-/// Why an actor stops.
-enum Halt<T> {
-    Finished,
-    Lane {
-        lane: u32,
-        need: u64,
-    },
-    Message,
-    Room,
-    /// In time order: it is not this step's turn before that time.
-    Later(T),
-}
-
 pub(super) struct Machine<'a, M: Model> {
     programs: &'a [Arc<Program>],
     model: &'a mut M,
@@ -93,9 +81,11 @@ pub(super) struct Machine<'a, M: Model> {
     fifos: Vec<Fifo<M>>,
     /// Per actor: its place in the list of the lane it is parked on.
     parked: Vec<Parked>,
-    /// Per actor: the ready time of its last step; kept for FIFOs of several strands.
+    /// Per actor: when its next step can be ready at the earliest; kept for FIFOs of several strands.
     floor: Vec<M::Time>,
     queue: Queue<M::Time>,
+    /// Actors that a lane wakes: kept for its memory.
+    woken: Vec<u32>,
     /// FIFOs whose sender is parked at a soft limit.
     deferred: Vec<u32>,
     messages: u64,
@@ -124,6 +114,7 @@ impl<'a, M: Model> Machine<'a, M> {
             cursor: Cursor::default(),
             done: 0,
             last: M::Time::default(),
+            floor: M::Time::default(),
             wake_at: u64::MAX,
             parked: NONE,
             awaited: !wiring.waiters(l).is_empty(),
@@ -138,6 +129,7 @@ impl<'a, M: Model> Machine<'a, M> {
             sent: 0,
             sender_parked: false,
             receiver_parked: false,
+            landed: None,
             freed: VecDeque::new(),
         });
         let actors = wiring.actors.len();
@@ -160,6 +152,7 @@ impl<'a, M: Model> Machine<'a, M> {
             window: options.window,
             wiring,
             queue,
+            woken: Vec::new(),
             deferred: Vec::new(),
             messages: 0,
             steps: 0,
@@ -208,7 +201,8 @@ impl<'a, M: Model> Machine<'a, M> {
         let here = self.here(actor, l);
         let runs = &here.program.lanes[here.lane].runs[..];
         let state = &self.lanes[l];
-        let (mut cursor, start, mut last) = (state.cursor, state.done, state.last);
+        let (mut cursor, start) = (state.cursor, state.done);
+        let (mut last, mut floor) = (state.last, state.floor);
         let awaited = Self::TIMED && state.awaited;
         let mut number = start;
         let halt = 'turn: loop {
@@ -216,8 +210,8 @@ impl<'a, M: Model> Machine<'a, M> {
                 break Halt::Finished;
             };
             loop {
-                match self.attempt(&here, run, cursor, number, last, None) {
-                    Ok(times) => last = times.done,
+                match self.attempt(&here, run, cursor, number, floor, None) {
+                    Ok(times) => (last, floor) = (times.done_after(last), times.next),
                     Err(halt) => break 'turn halt,
                 }
                 if awaited {
@@ -240,7 +234,8 @@ impl<'a, M: Model> Machine<'a, M> {
             }
         };
         let state = &mut self.lanes[l];
-        (state.cursor, state.done, state.last) = (cursor, number, last);
+        (state.cursor, state.done) = (cursor, number);
+        (state.last, state.floor) = (last, floor);
         self.count(here.role, number - start);
         if number > start {
             self.wake(l, &here, last);
@@ -265,15 +260,13 @@ impl<'a, M: Model> Machine<'a, M> {
             let here = self.here(actor, l);
             let lane = &here.program.lanes[here.lane];
             let state = &self.lanes[l];
-            let (cursor, number, last) = (state.cursor, state.done, state.last);
-            let mut floor = last;
+            let (cursor, number, mut floor) = (state.cursor, state.done, state.floor);
             if several && self.floor[actor as usize] > floor {
                 floor = self.floor[actor as usize];
             }
             let run = &lane.runs[cursor.run as usize];
             let times = match self.attempt(&here, run, cursor, number, floor, not_after) {
                 Ok(times) => times,
-                Err(Halt::Later(time)) => return self.queue.push(actor, time),
                 Err(halt) => return self.park(actor, &here, halt, floor),
             };
             if Self::TIMED && self.lanes[l].awaited && self.lanes[l].history.is_full() {
@@ -281,118 +274,19 @@ impl<'a, M: Model> Machine<'a, M> {
             }
             let segments = self.segments;
             let state = &mut self.lanes[l];
-            state.last = times.done;
+            (state.last, state.floor) = (times.done_after(state.last), times.next);
             if Self::TIMED && state.awaited {
                 state.history.push(state.last);
             }
             state.cursor.advance(lane, segments);
             state.done += 1;
-            self.floor[actor as usize] = times.ready;
+            self.floor[actor as usize] = times.floor();
             self.count(here.role, 1);
             self.wake(l, &here, times.ready);
-            if self.queue.in_time_order() {
+            if self.queue.in_time_order() && !times.goes_on {
                 return self.queue.push(actor, times.ready);
             }
         }
-    }
-
-    /// Executes one segment of one step if it can: its ready and completion times.
-    #[inline(always)]
-    fn attempt(
-        &mut self,
-        here: &Here<'a>,
-        run: &'a Run,
-        cursor: Cursor,
-        number: u64,
-        floor: M::Time,
-        not_after: Option<M::Time>,
-    ) -> Result<Times<M::Time>, Halt<M::Time>> {
-        let mut ready = floor;
-        for wait in &run.waits {
-            let need = wait.needs(cursor.k, cursor.segment, self.segments);
-            if need == 0 {
-                continue;
-            }
-            let other = here.first + wait.lane as usize;
-            let state = &self.lanes[other];
-            if state.done < need {
-                let lane = other as u32;
-                return Err(Halt::Lane { lane, need });
-            }
-            if Self::TIMED {
-                let time = state.history.time(need - 1);
-                if time > ready {
-                    ready = time;
-                }
-            }
-        }
-        let at = At {
-            rank: here.rank,
-            lane: here.lane as u32,
-            run,
-            k: cursor.k,
-            segment: cursor.segment,
-            number,
-            program: here.program,
-        };
-        let late = |ready: M::Time| Self::TIMED && not_after.is_some_and(|t| ready > t);
-        let done = match here.role {
-            Role::Send => {
-                let fifo = &mut self.fifos[here.fifo];
-                if fifo.queue.len() as u64 >= fifo.limit {
-                    return Err(Halt::Room);
-                }
-                let bounded = Self::TIMED && self.window.is_some_and(|w| fifo.sent >= w);
-                if bounded
-                    && let Some(&freed) = fifo.freed.front()
-                    && freed > ready
-                {
-                    ready = freed;
-                }
-                if late(ready) {
-                    return Err(Halt::Later(ready));
-                }
-                if bounded {
-                    fifo.freed.pop_front();
-                }
-                fifo.sent += 1;
-                let (done, message) = self.model.send(&at, ready);
-                fifo.queue.push_back(message);
-                done
-            }
-            Role::Recv => {
-                let fifo = &mut self.fifos[here.fifo];
-                let Some(message) = fifo.queue.front() else {
-                    return Err(Halt::Message);
-                };
-                if Self::TIMED {
-                    let arrival = self.model.arrival(message);
-                    if arrival > ready {
-                        ready = arrival;
-                    }
-                }
-                if late(ready) {
-                    return Err(Halt::Later(ready));
-                }
-                let Some(message) = fifo.queue.pop_front() else {
-                    return Err(Halt::Message);
-                };
-                let done = self.model.recv(&at, message, ready);
-                if Self::TIMED && self.window.is_some() {
-                    fifo.freed
-                        .push_back(if done > ready { done } else { ready });
-                }
-                done
-            }
-            Role::Local => {
-                if late(ready) {
-                    return Err(Halt::Later(ready));
-                }
-                self.model.local(&at, ready)
-            }
-        };
-        let done = if done > ready { done } else { ready };
-        Ok(Times { ready, done })
     }
 
     fn count(&mut self, role: Role, steps: u64) {
@@ -408,15 +302,21 @@ impl<'a, M: Model> Machine<'a, M> {
         if state.done >= state.wake_at {
             let (done, mut actor) = (state.done, state.parked);
             (state.parked, state.wake_at) = (NONE, u64::MAX);
+            let mut woken = std::mem::take(&mut self.woken);
             while actor != NONE {
                 let Parked { next, need } = self.parked[actor as usize];
                 if need <= done {
-                    self.queue.push(actor, time);
+                    woken.push(actor);
                 } else {
                     self.park_on(actor, l, need);
                 }
                 actor = next;
             }
+            if self.queue.in_time_order() {
+                woken.sort_unstable(); // in the order in which an engine wakes them
+            }
+            woken.drain(..).for_each(|a| self.queue.push(a, time));
+            self.woken = woken;
         }
         match here.role {
             Role::Send => {
@@ -441,6 +341,7 @@ impl<'a, M: Model> Machine<'a, M> {
         match halt {
             Halt::Finished => {}
             Halt::Later(time) => self.queue.push(actor, time),
+            Halt::Arrival(time) => self.queue.push_arrival(actor, time),
             Halt::Lane { lane, need } if self.lanes[lane as usize].done >= need => {
                 self.queue.push(actor, time);
             }

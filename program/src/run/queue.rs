@@ -19,6 +19,9 @@ pub(super) struct Queue<T> {
     first: Vec<u32>,
     slots: Vec<Slot>,
     timed: Option<BinaryHeap<Reverse<Entry<T>>>>,
+    /// Additions so far: of equal times, the first one added goes first, arrivals before the rest.
+    arrivals: u64,
+    pushed: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -41,11 +44,27 @@ impl<T: Copy + PartialOrd> Queue<T> {
             first: vec![NONE; ranks],
             slots: slots.collect(),
             timed: in_time_order.then(BinaryHeap::new),
+            arrivals: 0,
+            pushed: 1 << 63,
         }
     }
 
     pub(super) fn in_time_order(&self) -> bool {
         self.timed.is_some()
+    }
+
+    /// Adds an actor whose message arrives at `time`: what arrives goes before what is done.
+    pub(super) fn push_arrival(&mut self, actor: u32, time: T) {
+        let slot = &mut self.slots[actor as usize];
+        if let (Some(heap), false) = (&mut self.timed, slot.queued) {
+            slot.queued = true;
+            self.arrivals += 1;
+            heap.push(Reverse(Entry {
+                time,
+                number: self.arrivals,
+                actor,
+            }));
+        }
     }
 
     /// Adds an actor that can do nothing before `time`.
@@ -55,7 +74,13 @@ impl<T: Copy + PartialOrd> Queue<T> {
             return;
         }
         if let Some(heap) = &mut self.timed {
-            return heap.push(Reverse(Entry { time, actor }));
+            let number = self.pushed;
+            self.pushed += 1;
+            return heap.push(Reverse(Entry {
+                time,
+                number,
+                actor,
+            }));
         }
         let first = &mut self.first[slot.rank as usize];
         if *first == NONE && slot.rank != self.present {
@@ -86,6 +111,7 @@ impl<T: Copy + PartialOrd> Queue<T> {
 
 struct Entry<T> {
     time: T,
+    number: u64,
     actor: u32,
 }
 
@@ -94,7 +120,7 @@ impl<T: PartialOrd> Ord for Entry<T> {
         let times = self.time.partial_cmp(&other.time);
         times
             .unwrap_or(Ordering::Equal)
-            .then(self.actor.cmp(&other.actor))
+            .then(self.number.cmp(&other.number))
     }
 }
 

@@ -79,16 +79,15 @@ impl Wiring {
             let mut order: Vec<u32> = (0..program.lanes.len() as u32).collect();
             // Stable: strands of one FIFO stay in lane order.
             order.sort_by_key(|&l| program.lanes[l as usize].kind);
-            let mut rest = &order[..];
-            while let Some(&lane) = rest.first() {
-                let kind = program.lanes[lane as usize].kind;
-                let local = matches!(kind, LaneKind::Local { .. });
-                let same = |l: &&u32| program.lanes[**l as usize].kind == kind;
-                let count = if local {
-                    1
-                } else {
-                    rest.iter().take_while(same).count()
-                };
+            // What proceeds on its own, by its first lane: the order in which an engine looks at it.
+            let kind_of = |l: &u32| program.lanes[*l as usize].kind;
+            let alone = |l: &u32| matches!(kind_of(l), LaneKind::Local { .. });
+            let mut units: Vec<&[u32]> = order
+                .chunk_by(|a, b| kind_of(a) == kind_of(b) && !alone(a))
+                .collect();
+            units.sort_by_key(|lanes| lanes[0]);
+            for lanes in units {
+                let kind = kind_of(&lanes[0]);
                 let actor = self.actors.len() as u32;
                 let role = match kind {
                     LaneKind::Send { peer, channel } => {
@@ -102,14 +101,13 @@ impl Wiring {
                     LaneKind::Local { .. } => Role::Local,
                 };
                 let start = self.strands.len() as u32;
-                self.strands.extend(rest[..count].iter().map(|l| first + l));
+                self.strands.extend(lanes.iter().map(|l| first + l));
                 self.actors.push(Actor {
                     rank,
                     role,
                     fifo: NONE,
                     strands: start..self.strands.len() as u32,
                 });
-                rest = &rest[count..];
             }
         }
         ends.sort_unstable();

@@ -1,8 +1,12 @@
 //! What a program costs on given links: the max-plus run.
 //!
-//! This is the abstract run of `unisono_program::run` with times. A message waits for its predecessor in the lane, for
-//! the steps it depends on and for its link; it occupies the link for its bytes and arrives a latency later. There are
-//! no other rules, so simple programs cost exactly what their textbook formula says.
+//! This is the abstract run of `unisono_program::run` with times. A message waits for the steps it depends on and for
+//! its link, behind those before it; it occupies the link for its bytes and arrives a latency later. So simple programs
+//! cost exactly what their textbook formula says.
+//!
+//! Where cores cost something too, they take work in the order in which an engine gives it to them: a message that has
+//! come in first, then what is ready, in the order in which it became so, and of one FIFO all that can be sent. The
+//! discrete-event simulator (crate `unisono-sim`) runs the engine itself, and its tests say how closely the two agree.
 //!
 //! | cost | of | default |
 //! |---|---|---|
@@ -69,12 +73,15 @@ pub struct Call {
     /// Segments that a FIFO holds before its sender must wait; `None`: any number.
     pub window: Option<u64>,
     /// The critical path is recorded if the programs have at most so many steps (in segments); it takes 12 bytes of
-    /// memory for each.
+    /// memory for each, 28 where cores cost time.
     pub path_limit: u64,
+    /// Input and output are the same memory: what an all_reduce or a broadcast copies from one to the other takes no
+    /// time. Other collectives are priced as out of place.
+    pub in_place: bool,
 }
 
 impl Call {
-    /// A call with one segment, no window, and a critical path up to a million steps.
+    /// A call with one segment, no window, out of place, and a critical path up to a million steps.
     pub fn new(count: u64, dtype: DType) -> Call {
         Call {
             count,
@@ -82,6 +89,7 @@ impl Call {
             segments: 1,
             window: None,
             path_limit: 1 << 20,
+            in_place: false,
         }
     }
 
@@ -96,6 +104,13 @@ impl Call {
     #[must_use]
     pub fn with_window(mut self, window: u64) -> Call {
         self.window = Some(window);
+        self
+    }
+
+    /// The same in place.
+    #[must_use]
+    pub fn in_place(mut self) -> Call {
+        self.in_place = true;
         self
     }
 
@@ -136,7 +151,7 @@ pub fn evaluate(
     };
     let mut timed = Timed::new(programs, call, links);
     let steps: u64 = programs.iter().map(|p| p.steps()).sum();
-    let traced = steps.saturating_mul(options.segments) <= call.path_limit.min(u32::MAX.into());
+    let traced = steps.saturating_mul(options.segments) <= call.path_limit.min(path::MOST_STEPS);
     let (outcome, path) = if traced {
         let mut traced = Traced::new(programs, &options, timed);
         let outcome = run(programs, options, &mut traced);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use unisono_core::Rank;
+use unisono_core::{Collective, Rank};
 use unisono_program::run::{At, Model, Outcome};
-use unisono_program::{Kind, LaneKind, Program};
+use unisono_program::{Kind, LaneKind, Location, Program};
 
 use crate::size::Sizes;
 use crate::{Call, Hop, LinkCost, LinkLoad, Links, Report};
@@ -57,6 +57,8 @@ pub(crate) struct Timed<'a> {
     cores: Vec<u64>,
     cores_cost: bool,
     shared: bool,
+    /// A copy from the input to the same place of the output is none.
+    in_place: bool,
 }
 
 /// Which link and which FIFO a lane uses.
@@ -122,6 +124,10 @@ impl<'a> Timed<'a> {
             cores: vec![0; programs.len()],
             cores_cost: links.cores_cost(),
             shared,
+            in_place: call.in_place
+                && programs.first().is_some_and(|p| {
+                    matches!(p.collective, Collective::AllReduce | Collective::Broadcast)
+                }),
         }
     }
 
@@ -137,6 +143,10 @@ impl<'a> Timed<'a> {
 
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.states.len(), self.started.len())
+    }
+
+    pub(crate) fn cores_cost(&self) -> bool {
+        self.cores_cost
     }
 
     /// Occupies the rank's core for `time` from `ready` on; when it is done, and whether it had to wait for the core.
@@ -183,21 +193,38 @@ impl<'a> Timed<'a> {
         (end, Message { arrival, bytes }, limit)
     }
 
+    /// Until when the rank's core reduces a message that is applied at `ready`, and whether it had to wait for it.
+    ///
+    /// The step itself counts as complete at once: whatever it enables needs the core too, and queues behind it.
     #[inline]
     pub(crate) fn recv(&mut self, at: &At<'_>, message: Message, ready: u64) -> (u64, Limit) {
+        if !self.cores_cost || at.run.kind != Kind::RecvReduce {
+            return (ready, Limit::Ready);
+        }
+        self.core(at.rank, ready, self.links.reduce_ps(message.bytes))
+    }
+
+    /// When the rank's core has taken in a message.
+    #[inline]
+    pub(crate) fn land(&mut self, at: &At<'_>, message: &Message, ready: u64) -> (u64, Limit) {
         if !self.cores_cost || (message.arrival == 0 && message.bytes == 0) {
             return (ready, Limit::Ready);
         }
-        let mut time = self.links.overhead_ps();
-        if at.run.kind == Kind::RecvReduce {
-            time += self.links.reduce_ps(message.bytes);
-        }
-        self.core(at.rank, ready, time)
+        self.core(at.rank, ready, self.links.overhead_ps())
     }
 
+    /// Until when the rank's core works on a local step, which counts as complete at once, as in [`recv`](Timed::recv).
     #[inline]
     pub(crate) fn local(&mut self, at: &At<'_>, ready: u64) -> (u64, Limit) {
         if !self.cores_cost {
+            return (ready, Limit::Ready);
+        }
+        if self.in_place
+            && at.run.kind == Kind::Copy
+            && let [source] = &*at.run.sources
+            && source.location == Location::Input
+            && (source.span, source.stride) == (at.run.target.span, at.run.target.stride)
+        {
             return (ready, Limit::Ready);
         }
         // n sources are n - 1 reductions; a single one is a pass over the data as well.
@@ -207,7 +234,11 @@ impl<'a> Timed<'a> {
         self.core(at.rank, ready, time)
     }
 
-    pub(crate) fn report(&self, outcome: Outcome<u64>, path: Option<Vec<Hop>>) -> Report {
+    pub(crate) fn report(&self, mut outcome: Outcome<u64>, path: Option<Vec<Hop>>) -> Report {
+        // Local work at the very end enables nothing, but lasts.
+        for (time, core) in outcome.times.iter_mut().zip(&self.cores) {
+            *time = (*time).max(*core);
+        }
         let loads = self.states.iter().map(|l| LinkLoad {
             from: l.from,
             to: l.to,
@@ -241,18 +272,29 @@ impl Model for Timed<'_> {
     }
 
     #[inline]
+    fn land(&mut self, at: &At<'_>, message: &Message, ready: u64) -> u64 {
+        Timed::land(self, at, message, ready).0
+    }
+
+    #[inline]
     fn recv(&mut self, at: &At<'_>, message: Message, ready: u64) -> u64 {
-        Timed::recv(self, at, message, ready).0
+        Timed::recv(self, at, message, ready);
+        ready
     }
 
     #[inline]
     fn local(&mut self, at: &At<'_>, ready: u64) -> u64 {
-        Timed::local(self, at, ready).0
+        Timed::local(self, at, ready);
+        ready
     }
 
     #[inline]
     fn arrival(&self, message: &Message) -> u64 {
         message.arrival
+    }
+
+    fn posts_ahead(&self) -> bool {
+        true
     }
 
     fn in_time_order(&self) -> bool {

@@ -12,6 +12,12 @@ use crate::model::{Limit, Message, Timed};
 /// Nothing came before.
 const START: u32 = u32::MAX;
 
+/// Not the step itself, but the landing of its message: other work of the core may come between the two.
+const LANDING: u32 = 1 << 31;
+
+/// The most steps that can be recorded.
+pub(crate) const MOST_STEPS: u64 = LANDING as u64 - 1;
+
 /// The cost model with a record of completion times and causes of all steps.
 pub(crate) struct Traced<'a> {
     inner: Timed<'a>,
@@ -23,6 +29,8 @@ pub(crate) struct Traced<'a> {
     names: Vec<(Rank, u32)>,
     done: Vec<u64>,
     cause: Vec<u32>,
+    /// Per step: when its message had landed, and why not before. Empty where cores cost nothing.
+    landings: Vec<(u64, u32)>,
     /// Per link and per rank: the last step that occupied it.
     on_link: Vec<u32>,
     on_core: Vec<u32>,
@@ -48,6 +56,11 @@ impl<'a> Traced<'a> {
             }
         }
         let (links, fifos) = inner.counts();
+        let landings = if inner.cores_cost() {
+            steps as usize
+        } else {
+            0
+        };
         Traced {
             inner,
             segments: options.segments,
@@ -56,6 +69,7 @@ impl<'a> Traced<'a> {
             names,
             done: vec![0; steps as usize],
             cause: vec![START; steps as usize],
+            landings: vec![(0, START); landings],
             on_link: vec![START; links],
             on_core: vec![START; programs.len()],
             received: vec![Vec::new(); fifos],
@@ -99,8 +113,18 @@ impl<'a> Traced<'a> {
     pub(crate) fn finish(self) -> (Timed<'a>, Vec<Hop>) {
         let mut path = Vec::new();
         let last = (0..self.done.len()).rev().max_by_key(|&s| self.done[s]);
-        let mut step = last.map_or(START, |s| s as u32);
-        while step != START {
+        let mut next = last.map_or(START, |s| s as u32);
+        let mut before = START;
+        while next != START {
+            let step = next & !LANDING;
+            let (done_ps, cause) = match next & LANDING {
+                0 => (self.done[step as usize], self.cause[step as usize]),
+                _ => self.landings[step as usize],
+            };
+            next = cause;
+            if std::mem::replace(&mut before, step) == step {
+                continue; // its landing, just before it
+            }
             let lane = self.first.partition_point(|&f| f <= step) - 1;
             let number = u64::from(step - self.first[lane]);
             let (rank, index) = self.names[lane];
@@ -109,9 +133,8 @@ impl<'a> Traced<'a> {
                 lane: index,
                 step: number / self.segments,
                 segment: number % self.segments,
-                done_ps: self.done[step as usize],
+                done_ps,
             });
-            step = self.cause[step as usize];
         }
         path.reverse();
         (self.inner, path)
@@ -146,19 +169,44 @@ impl Model for Traced<'_> {
         (done, Sent { message, by })
     }
 
-    fn recv(&mut self, at: &At<'_>, sent: Sent, ready: u64) -> u64 {
+    fn land(&mut self, at: &At<'_>, sent: &Sent, ready: u64) -> u64 {
+        if self.landings.is_empty() {
+            return ready;
+        }
         let lane = self.inner.lane(at);
-        let (done, limit) = self.inner.recv(at, sent.message, ready);
+        let step = self.first[lane] + at.number as u32;
+        let (landed, limit) = self.inner.land(at, &sent.message, ready);
         let cause = match limit {
             Limit::Core => self.on_core[at.rank as usize],
-            _ => self.latest(at, lane, &[(sent.message.arrival, sent.by)]),
+            // It lands when it is there, or when its predecessor has been applied.
+            _ if at.number > 0 && sent.message.arrival < ready => step - 1,
+            _ => sent.by,
+        };
+        self.landings[step as usize] = (landed, cause);
+        self.on_core[at.rank as usize] = step | LANDING;
+        landed
+    }
+
+    fn recv(&mut self, at: &At<'_>, sent: Sent, ready: u64) -> u64 {
+        let lane = self.inner.lane(at);
+        let step = self.first[lane] + at.number as u32;
+        let (done, limit) = self.inner.recv(at, sent.message, ready);
+        let came = match self.landings.get(step as usize) {
+            Some(&(landed, _)) => (landed, step | LANDING),
+            None => (sent.message.arrival, sent.by),
+        };
+        let cause = match limit {
+            Limit::Core => self.on_core[at.rank as usize],
+            _ => self.latest(at, lane, &[came]),
         };
         let by = self.note(lane, at.number, done, cause);
-        self.on_core[at.rank as usize] = by;
+        if done > ready {
+            self.on_core[at.rank as usize] = by;
+        }
         if self.window.is_some() {
             self.received[self.inner.wire(lane).fifo as usize].push(by);
         }
-        done
+        ready
     }
 
     fn local(&mut self, at: &At<'_>, ready: u64) -> u64 {
@@ -169,12 +217,18 @@ impl Model for Traced<'_> {
             _ => self.latest(at, lane, &[]),
         };
         let by = self.note(lane, at.number, done, cause);
-        self.on_core[at.rank as usize] = by;
-        done
+        if done > ready {
+            self.on_core[at.rank as usize] = by;
+        }
+        ready
     }
 
     fn arrival(&self, sent: &Sent) -> u64 {
         self.inner.arrival(&sent.message)
+    }
+
+    fn posts_ahead(&self) -> bool {
+        true
     }
 
     fn in_time_order(&self) -> bool {

@@ -20,6 +20,8 @@ pub(crate) struct RankState {
     pub(crate) is_fired: bool,
     /// It was woken while its core stood still.
     pub(crate) is_postponed: bool,
+    /// Its thread waits for something outside of this world, and has lost its turn.
+    pub(crate) is_away: bool,
     /// When it is to be woken at the latest.
     pub(crate) alarm: Option<u64>,
     /// A cause that only this rank gets.

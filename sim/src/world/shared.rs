@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use unisono_contract::Event;
 use unisono_core::Rank;
@@ -38,6 +39,8 @@ pub(crate) struct Signals {
     pub(crate) ranks: Vec<RankSignals>,
     /// Group by group.
     pub(crate) seats: Vec<SeatSignals>,
+    /// What sleeps until the threads of all ranks have ended.
+    pub(crate) ended: Condvar,
 }
 
 /// A world and what is known of it outside of its lock.
@@ -55,6 +58,7 @@ impl Shared {
             clock: AtomicU64::new(0),
             ranks: (0..size).map(|_| RankSignals::default()).collect(),
             seats: (0..seats).map(|_| SeatSignals::default()).collect(),
+            ended: Condvar::new(),
         });
         let world = World::new(groups, settings, Arc::clone(&signals));
         Arc::new(Shared {
@@ -82,6 +86,17 @@ impl Shared {
         world
     }
 
+    /// Sleeps until a rank has ended, or for so long in real time: then true.
+    pub(crate) fn wait_end<'a>(
+        &self,
+        world: MutexGuard<'a, World>,
+        limit: Duration,
+    ) -> (MutexGuard<'a, World>, bool) {
+        let ended = self.signals.ended.wait_timeout(world, limit);
+        let (world, waited) = ended.unwrap_or_else(PoisonError::into_inner);
+        (world, waited.timed_out())
+    }
+
     /// Time as `rank` sees it: its own work counts too.
     pub(crate) fn now_at(&self, rank: Rank) -> u64 {
         let works = &self.signals.ranks[rank as usize].computes_until;
@@ -104,6 +119,7 @@ impl Shared {
 
     /// Gives the turn to the thread of `rank`.
     pub(crate) fn give_turn(&self, world: &mut World, rank: Rank) {
+        world.turns += 1;
         world.turn = Some(rank);
         self.signals.ranks[rank as usize].turn.notify_one();
     }

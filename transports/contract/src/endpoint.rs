@@ -23,6 +23,8 @@
 //! * **A peer that goes away**: what it sent completely is still received, and what it received
 //!   completely still completes here; then [`LinkCause::Closed`]. Only a port with something posted complains: a peer may leave first
 //!   when all is done.
+//! * **What nobody posted for** lies there until it is claimed by a receive.
+//!   [`unclaimed`](Endpoint::unclaimed) tells of it, so that an engine can see that its peer does something else.
 //! * **Dropping an endpoint** withdraws what is posted; its memory is not touched afterwards.
 
 use std::{fmt, io, sync::Arc};
@@ -65,6 +67,17 @@ pub struct Completion {
 
 /// Where [`Endpoint::poll`] appends; the driver clears it.
 pub type Completions = Vec<Completion>;
+
+/// A message that has come to a port where no receive is posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unclaimed {
+    /// Where it lies.
+    pub port: Port,
+    /// Who sent it.
+    pub peer: Rank,
+    /// What it says about itself.
+    pub frame: Frame,
+}
 
 /// What an endpoint can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,6 +211,19 @@ pub trait Endpoint: Send {
     /// [`LinkError`], as [`poll`](Self::poll).
     fn wait_on(&mut self, set: &mut WaitSet) -> Result<Ready, LinkError>;
 
+    /// Appends to `found` the first message of each port where nothing is posted and one has come, and adds to `set`
+    /// what would announce more of them, beside what [`wait_on`](Self::wait_on) has added before. What is not claimed
+    /// by a receive is told each time.
+    ///
+    /// For who has waited long in vain, before he goes on to sleep: it may cost system calls, polls do not look there,
+    /// and a peer that is merely ahead would wake him for nothing. Ports that only the peer has opened are opened.
+    ///
+    /// `false`, the default: this transport cannot tell.
+    fn unclaimed(&mut self, set: &mut WaitSet, found: &mut Vec<Unclaimed>) -> bool {
+        let _ = (set, found);
+        false
+    }
+
     /// Withdraws or finishes everything posted. After [`Drain::Quiet`] no posted memory is touched
     /// any more. A port from which a message was withdrawn is closed; one with nothing posted
     /// stays as it is. Completions of what had finished can still be polled.
@@ -243,6 +269,10 @@ impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
 
     fn wait_on(&mut self, set: &mut WaitSet) -> Result<Ready, LinkError> {
         (**self).wait_on(set)
+    }
+
+    fn unclaimed(&mut self, set: &mut WaitSet, found: &mut Vec<Unclaimed>) -> bool {
+        (**self).unclaimed(set, found)
     }
 
     fn quiesce(&mut self) -> Drain {

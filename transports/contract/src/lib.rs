@@ -56,7 +56,7 @@ mod yielding;
 pub use descriptor::{Descriptor, Interest, Source};
 pub use endpoint::{
     Completion, Completions, Direction, Drain, Endpoint, Limits, LinkCause, LinkError, Port,
-    PostError, Token,
+    PostError, Token, Unclaimed,
 };
 pub use event::{Event, Key};
 pub use frame::{Field, Frame, Mismatch, Opening};

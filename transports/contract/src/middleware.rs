@@ -19,7 +19,7 @@ use unisono_core::Rank;
 use crate::{
     endpoint::{
         Completion, Completions, Direction, Drain, Endpoint, Limits, LinkError, Port, PostError,
-        Token,
+        Token, Unclaimed,
     },
     frame::{Frame, mix},
     host::{Ready, WaitSet},
@@ -101,6 +101,10 @@ impl<E: Endpoint> Endpoint for Faulty<E> {
         // The driver's last poll before sleeping may be one we skip.
         set.sleep_at_most(Duration::from_micros(200));
         Ok(ready)
+    }
+
+    fn unclaimed(&mut self, set: &mut WaitSet, found: &mut Vec<Unclaimed>) -> bool {
+        self.inner.unclaimed(set, found)
     }
 
     fn quiesce(&mut self) -> Drain {
@@ -254,6 +258,10 @@ impl<E: Endpoint> Endpoint for Traced<E> {
 
     fn wait_on(&mut self, set: &mut WaitSet) -> Result<Ready, LinkError> {
         self.inner.wait_on(set)
+    }
+
+    fn unclaimed(&mut self, set: &mut WaitSet, found: &mut Vec<Unclaimed>) -> bool {
+        self.inner.unclaimed(set, found)
     }
 
     fn quiesce(&mut self) -> Drain {

@@ -36,6 +36,7 @@ use self::links::{Links, Post, Side};
 use crate::{
     endpoint::{
         self, Completion, Completions, Drain, Limits, LinkCause, LinkError, Port, PostError, Token,
+        Unclaimed,
     },
     event::Event,
     frame::{Frame, mix},
@@ -381,6 +382,18 @@ impl endpoint::Endpoint for Endpoint {
         set.add(&self.news.event);
         links.listen(self.rank);
         Ok(Ready::Wait)
+    }
+
+    fn unclaimed(&mut self, set: &mut WaitSet, found: &mut Vec<Unclaimed>) -> bool {
+        set.add(&self.news.event);
+        let lying = self.net.lock().unclaimed(self.rank);
+        for (peer, channel, frame) in lying {
+            found.extend(
+                self.port(peer, channel)
+                    .map(|port| Unclaimed { port, peer, frame }),
+            );
+        }
+        true
     }
 
     fn quiesce(&mut self) -> Drain {

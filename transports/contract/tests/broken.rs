@@ -9,8 +9,8 @@ use std::{
 };
 
 use unisono_contract::{
-    Completion, Completions, Direction, Drain, Endpoint, Frame, Limits, LinkCause, LinkError,
-    Piece, Port, PostError, Ready, Token, WaitSet,
+    Completion, Completions, Direction, Drain, Endpoint, Frame, Lease, Limits, LinkCause,
+    LinkError, Piece, Port, PostError, Ready, Token, Unclaimed, WaitSet,
     conformance::{self, Property},
     null,
 };
@@ -44,6 +44,10 @@ enum Fault {
     Nervous,
     /// Sleeps without anything that would wake it.
     Sleepy,
+    /// Tells only once of a message that nobody claims.
+    TellsOnce,
+    /// Tells of such a message when it is asked, and wakes nobody.
+    TellsNobody,
 }
 
 struct Broken {
@@ -51,6 +55,11 @@ struct Broken {
     fault: Fault,
     /// A send held back.
     held: Option<(Port, Frame, Vec<Piece>, Token)>,
+    /// Copies of what was sent. The sender hears too early that it has its memory again; it may end the loan then, and
+    /// that would be another fault.
+    kept: Vec<Lease<Vec<u8>>>,
+    /// Messages told of.
+    told: Vec<Unclaimed>,
     /// Completions made up, and the true ones to swallow.
     early: Vec<Completion>,
     swallow: Vec<Completion>,
@@ -69,6 +78,8 @@ fn make(ranks: usize, fault: Fault) -> Vec<Box<dyn Endpoint>> {
                 inner,
                 fault,
                 held: None,
+                kept: Vec::new(),
+                told: Vec::new(),
                 early: Vec::new(),
                 swallow: Vec::new(),
                 posts: 0,
@@ -84,6 +95,15 @@ impl Broken {
         if let Some((port, frame, data, token)) = self.held.take() {
             let _ = self.inner.post_send(port, &frame, &data, token);
         }
+    }
+
+    fn keep(&mut self, data: &[Piece]) -> Piece {
+        let bytes = data.iter().map(|piece| piece.read(<[u8]>::to_vec));
+        let bytes: Result<Vec<_>, _> = bytes.collect();
+        let lease = Lease::new(bytes.expect("lent").concat());
+        let piece = lease.piece();
+        self.kept.push(lease);
+        piece
     }
 
     fn invent(&mut self, completion: Completion, swallow: bool) {
@@ -137,17 +157,20 @@ impl Endpoint for Broken {
             token,
         };
         match self.fault {
-            Fault::Reorders => match self.held.take() {
-                None => {
-                    self.held = Some((port, *frame, data.to_vec(), token));
-                    Ok(())
+            Fault::Reorders => {
+                let copy = self.keep(data);
+                match self.held.take() {
+                    None => {
+                        self.held = Some((port, *frame, vec![copy], token));
+                        Ok(())
+                    }
+                    Some((before, earlier, held, first)) => {
+                        // The tokens keep their order, only the bytes do not.
+                        self.inner.post_send(port, frame, &[copy], first)?;
+                        self.inner.post_send(before, &earlier, &held, token)
+                    }
                 }
-                Some((before, earlier, held, first)) => {
-                    // The tokens keep their order, only the bytes do not.
-                    self.inner.post_send(port, frame, data, first)?;
-                    self.inner.post_send(before, &earlier, &held, token)
-                }
-            },
+            }
             Fault::DropsFrameCheck => self.inner.post_send(port, &anonymous(frame), data, token),
             Fault::SendsTooEarly => {
                 self.inner.post_send(port, frame, data, token)?;
@@ -231,6 +254,24 @@ impl Endpoint for Broken {
             return Ok(Ready::Wait);
         }
         self.inner.wait_on(set)
+    }
+
+    fn unclaimed(&mut self, set: &mut WaitSet, found: &mut Vec<Unclaimed>) -> bool {
+        let mut nobody = WaitSet::new();
+        let set = match self.fault {
+            Fault::TellsNobody => &mut nobody,
+            _ => set,
+        };
+        let tells = self.inner.unclaimed(set, found);
+        if self.fault == Fault::TellsNobody {
+            // Whom the network would wake next.
+            let _ = self.inner.wait_on(&mut WaitSet::new());
+        }
+        if self.fault == Fault::TellsOnce {
+            found.retain(|unclaimed| !self.told.contains(unclaimed));
+            self.told.extend_from_slice(found);
+        }
+        tells
     }
 
     fn quiesce(&mut self) -> Drain {
@@ -361,6 +402,30 @@ fn complaints_about_a_quiet_departure_are_found() {
         conformance::quiet_departure,
         Fault::Nervous,
         "closed by the peer",
+    );
+}
+
+#[test]
+#[ignore = "waits until the suite's patience ends"]
+fn a_message_that_is_told_of_only_once_is_found() {
+    let saying = "waited";
+    fails(
+        "unclaimed",
+        conformance::unclaimed,
+        Fault::TellsOnce,
+        saying,
+    );
+}
+
+#[test]
+#[ignore = "waits until the suite's patience ends"]
+fn a_sleeper_who_is_not_told_of_a_message_is_found() {
+    let saying = "waited";
+    fails(
+        "unclaimed",
+        conformance::unclaimed,
+        Fault::TellsNobody,
+        saying,
     );
 }
 

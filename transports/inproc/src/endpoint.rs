@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use unisono_contract::{
     Completions, Drain, Endpoint, Event, Frame, Limits, LinkCause, LinkError, Piece, Port,
-    PostError, Ready, Token, WaitSet,
+    PostError, Ready, Token, Unclaimed, WaitSet,
 };
 use unisono_core::Rank;
 
@@ -193,6 +193,22 @@ impl Endpoint for InprocEndpoint {
         Ok(if ready { Ready::Now } else { Ready::Wait })
     }
 
+    fn unclaimed(&mut self, set: &mut WaitSet, found: &mut Vec<Unclaimed>) -> bool {
+        // As in `wait_on`: first the key.
+        set.add(self.hub.event(self.rank));
+        for (peer, channel) in self.hub.opened_to(self.rank) {
+            let _ = self.port(peer, channel);
+        }
+        for (link, port) in self.links.iter_mut().zip(0..) {
+            found.extend(link.into.unclaimed().map(|frame| Unclaimed {
+                port: Port(port),
+                peer: link.peer,
+                frame,
+            }));
+        }
+        true
+    }
+
     fn quiesce(&mut self) -> Drain {
         let links = &mut self.links;
         self.busy.retain(|port| {
@@ -234,6 +250,11 @@ impl Link {
     /// received.
     #[cold]
     fn broke(&mut self, port: Port, cause: LinkCause, done: &mut Completions) -> LinkError {
+        // The peer may have gone because of this rank's memory; then that is what there is to tell.
+        let cause = match cause {
+            LinkCause::Closed => self.out.revoked().map_or(cause, LinkCause::Revoked),
+            cause => cause,
+        };
         self.out.withdraw();
         // What was finished before is told; the one error to tell is `cause`.
         let _ = self.out.progress(port, done);

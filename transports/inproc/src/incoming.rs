@@ -1,9 +1,7 @@
 //! The receiving side of a port.
 
 use unisono_contract::posts::Posts;
-use unisono_contract::{
-    Completion, Completions, Direction, Frame, LinkCause, Piece, Port, Revoked, Token,
-};
+use unisono_contract::{Completion, Completions, Direction, Frame, LinkCause, Piece, Port, Token};
 
 use crate::parcel::{Parcel, Pieces};
 use crate::ring::{Head, Receiver};
@@ -102,6 +100,18 @@ impl Incoming {
         !self.posts.is_empty() && !matches!(self.receiver.head(), Head::Empty)
     }
 
+    /// What lies there while nothing is posted.
+    pub(crate) fn unclaimed(&mut self) -> Option<Frame> {
+        if self.failed.is_some() || !self.posts.is_empty() {
+            return None;
+        }
+        match self.receiver.head() {
+            Head::Empty | Head::Closed => None,
+            Head::Message(message) => Some(message.cargo(|parcel| parcel.frame)),
+            Head::Offer(offer) => Some(offer.cargo(|parcel| parcel.frame)),
+        }
+    }
+
     /// Drops everything posted; `true`: something was. Only this thread ever writes to
     /// memory posted here, so it is quiet at once.
     pub(crate) fn withdraw(&mut self) -> bool {
@@ -146,10 +156,13 @@ fn serve(receiver: &mut Receiver<Parcel>, post: &RecvPost) -> Result<Option<Wake
                 return Err(LinkCause::Closed);
             };
             claim.cargo(|parcel| {
-                parcel.fetch(into).map_err(|revoked| match revoked {
-                    // Its owner ended the loan: that is a withdrawal.
-                    Revoked::Ended if !parcel.is_live() => LinkCause::Closed,
-                    revoked => LinkCause::Revoked(revoked),
+                parcel.fetch(into).map_err(|revoked| {
+                    if parcel.revoked().is_some() {
+                        // Its owner ended the loan, or has no memory there: that is a withdrawal, and the owner hears why.
+                        LinkCause::Closed
+                    } else {
+                        LinkCause::Revoked(revoked)
+                    }
                 })
             })?;
             claim.finish();

@@ -155,6 +155,19 @@ impl Hub {
         (table.sender(out), table.receiver(into))
     }
 
+    /// The ports that only the other end has opened: to which rank, on which channel.
+    pub(crate) fn opened_to(&self, rank: Rank) -> Vec<(Rank, u16)> {
+        let table = self.table();
+        let mut ports: Vec<_> = table
+            .halves
+            .iter()
+            .filter(|(fifo, half)| fifo.target == rank && matches!(half, Half::Receiver(_)))
+            .map(|(fifo, _)| (fifo.source, fifo.channel))
+            .collect();
+        ports.sort_unstable();
+        ports
+    }
+
     /// `rank` leaves; its own ends must have been dropped before. Ends that wait for
     /// it, now or later, are dropped too, so its peers find their rings closed.
     pub(crate) fn leave(&self, rank: Rank) {

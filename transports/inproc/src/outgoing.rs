@@ -200,13 +200,24 @@ impl Outgoing {
         match outcome {
             Outcome::Copied => Ok(true),
             Outcome::Open if !gone => Ok(false),
-            Outcome::Refused if !post.data.is_live() => {
-                Err(self.fail(LinkCause::Revoked(Revoked::Ended)))
-            }
             Outcome::Open | Outcome::Refused | Outcome::Withdrawn => {
-                Err(self.fail(LinkCause::Closed))
+                let revoked = match outcome {
+                    Outcome::Refused => post.data.revoked(),
+                    _ => None,
+                };
+                Err(self.fail(revoked.map_or(LinkCause::Closed, LinkCause::Revoked)))
             }
         }
+    }
+
+    /// Why the peer could not read what is offered, if that is why it has gone: the memory is this rank's.
+    pub(crate) fn revoked(&mut self) -> Option<Revoked> {
+        (self.posts.first()..self.placed).find_map(|position| {
+            let is_refused =
+                self.posts.at(position).stage == Stage::Offered && self.sender.is_refused(position);
+            let data = &self.posts.at(position).data;
+            is_refused.then(|| data.revoked()).flatten()
+        })
     }
 
     /// Moves waiting posts into the ring while there is room, and asks to be woken

@@ -63,9 +63,9 @@ impl Parcel {
         self.offer.set(data);
     }
 
-    /// The memory that the parcel points to is still lent.
-    pub(crate) fn is_live(&self) -> bool {
-        self.offer.is_live()
+    /// Why the memory that the parcel points to cannot be read, if so.
+    pub(crate) fn revoked(&self) -> Option<Revoked> {
+        self.offer.revoked()
     }
 
     /// Copies from the memory that the parcel points to.
@@ -96,9 +96,10 @@ impl Pieces {
         self.count = pieces.len();
     }
 
-    /// All leases still run.
-    pub(crate) fn is_live(&self) -> bool {
-        self.as_slice().iter().all(Piece::is_live)
+    /// Why it cannot be read, if so.
+    pub(crate) fn revoked(&self) -> Option<Revoked> {
+        let pieces = self.as_slice().iter();
+        pieces.map(|piece| piece.read(|_| ())).find_map(Result::err)
     }
 
     pub(crate) fn as_slice(&self) -> &[Piece] {

@@ -188,6 +188,11 @@ impl<C> Sender<C> {
         matches!(state, DONE | REFUSED)
     }
 
+    /// [`Self::outcome`] would be [`Outcome::Refused`].
+    pub(crate) fn is_refused(&self, position: u64) -> bool {
+        self.ring.slot(position).state.load(Ordering::Acquire) == REFUSED
+    }
+
     /// Takes the offer at `position` back, or waits for the copy in progress: after
     /// this the receiver does not read the offered memory any more.
     pub(crate) fn withdraw(&mut self, position: u64) -> Outcome {

@@ -6,8 +6,8 @@ mod common;
 use common::Driver;
 use std::thread;
 use unisono_contract::{
-    Completions, Direction, Drain, Endpoint, Field, Frame, Lease, LinkCause, PostError, Token,
-    memory,
+    Completions, Direction, Drain, Endpoint, Field, Frame, Lease, LinkCause, PhantomSpace, Piece,
+    PostError, Revoked, Token, memory,
 };
 use unisono_inproc::{Mesh, connect};
 
@@ -234,6 +234,47 @@ fn a_lease_that_ends_early_is_an_error_and_not_an_access() {
     assert!(matches!(error.cause, LinkCause::Closed), "{error}");
     let error = zero.completions("the refusal").unwrap_err();
     assert!(matches!(error.cause, LinkCause::Revoked(_)), "{error}");
+}
+
+/// Both ranks exchange 4 KiB, and what rank 0 offers cannot be read; what each of them hears.
+fn exchange_of_nothing(offer: impl FnOnce(&mut dyn FnMut(Piece))) -> [LinkCause; 2] {
+    let (mut zero, mut one) = pair();
+    let to = zero.endpoint.port(1, 0).unwrap();
+    let from = one.endpoint.port(0, 0).unwrap();
+    let leases = [0u8, 1, 2].map(|n| Lease::new(vec![n; 4096]));
+    zero.recv(to, 0, &[leases[0].piece()]).unwrap();
+    offer(&mut |piece| zero.send(to, 0, &[piece]).unwrap());
+    one.send(from, 0, &[leases[1].piece()]).unwrap();
+    one.recv(from, 0, &[leases[2].piece()]).unwrap();
+    // The peer is first to find out, and takes back what it had offered.
+    let theirs = one.completions("the refusal").unwrap_err();
+    let mine = zero.completions("the refusal").unwrap_err();
+    [mine.cause, theirs.cause]
+}
+
+#[test]
+fn whose_lease_ended_hears_of_that_and_not_of_its_peers_leaving() {
+    let causes = exchange_of_nothing(|post| memory::lend(&mut vec![9u8; 4096], post));
+    assert!(
+        matches!(
+            causes,
+            [LinkCause::Revoked(Revoked::Ended), LinkCause::Closed]
+        ),
+        "{causes:?}"
+    );
+}
+
+#[test]
+fn whose_memory_is_phantom_hears_of_that() {
+    let space = PhantomSpace::new();
+    let causes = exchange_of_nothing(|post| post(space.alloc(4096).unwrap()));
+    assert!(
+        matches!(
+            causes,
+            [LinkCause::Revoked(Revoked::Phantom), LinkCause::Closed]
+        ),
+        "{causes:?}"
+    );
 }
 
 #[test]

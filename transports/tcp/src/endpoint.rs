@@ -5,14 +5,14 @@ mod tests;
 
 use unisono_contract::{
     Completions, Drain, Endpoint, Frame, Interest, Limits, LinkCause, LinkError, Piece, Port,
-    PostError, Ready, Token, WaitSet,
+    PostError, Ready, Token, Unclaimed, WaitSet,
 };
 use unisono_core::Rank;
 
 use crate::buffer::PIECES;
-use crate::incoming::Incoming;
+use crate::incoming::{self, Incoming};
 use crate::outgoing::Outgoing;
-use crate::socket::{Socket, close};
+use crate::socket::{Socket, close, readable};
 
 /// Posts outstanding per port and direction.
 const DEPTH: usize = 16;
@@ -27,7 +27,7 @@ const LIMITS: Limits = Limits {
 /// The [`Endpoint`] of one rank over TCP: one connection per peer and channel.
 ///
 /// System calls are made inside `post_send` and `poll` only, never a blocking one, and only for
-/// ports that have something posted. Nothing is allocated once a port has been used.
+/// ports that have something posted; the others are looked at when `unclaimed` asks. Nothing is allocated once a port has been used.
 ///
 /// Dropping the endpoint closes its connections: peers receive what it had sent completely, then
 /// [`LinkCause::Closed`].
@@ -177,6 +177,37 @@ impl Endpoint for TcpEndpoint {
             set.add_descriptor(self.sockets[index].descriptor(), interest);
         }
         Ok(Ready::Wait)
+    }
+
+    fn unclaimed(&mut self, set: &mut WaitSet, found: &mut Vec<Unclaimed>) -> bool {
+        let links = &mut self.links;
+        let is_unknown = |link: &mut Link| {
+            link.into.is_idle() && matches!(link.into.unclaimed(), incoming::Unclaimed::Nothing)
+        };
+        let unknown: Vec<usize> = (0..links.len())
+            .filter(|index| is_unknown(&mut links[*index]))
+            .collect();
+        for index in readable(&self.sockets, unknown) {
+            links[index].into.read_ahead(&mut self.sockets[index]);
+        }
+        for (index, link) in links.iter_mut().enumerate() {
+            if !link.into.is_idle() {
+                continue;
+            }
+            match link.into.unclaimed() {
+                incoming::Unclaimed::Message(frame) => found.push(Unclaimed {
+                    port: Port(index as u32),
+                    peer: link.peer,
+                    frame,
+                }),
+                // What is known already is not waited for, or a peer that is ahead would end every sleep.
+                incoming::Unclaimed::Nothing => {
+                    set.add_descriptor(self.sockets[index].descriptor(), Interest::READ);
+                }
+                incoming::Unclaimed::Over => {}
+            }
+        }
+        true
     }
 
     fn quiesce(&mut self) -> Drain {

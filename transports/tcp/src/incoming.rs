@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Nothing is read while nothing is posted: then the kernel's buffer fills and holds the sender
-//! back.
+//! back. Only who wants to know what lies there reads ahead, not much further than a header.
 
 use std::io::IoSliceMut;
 
@@ -45,7 +45,19 @@ pub(crate) struct Incoming {
     body: Option<Body>,
     /// The last visit stopped before the kernel had no more.
     more: bool,
+    /// Why nothing more comes, found while nothing was posted: told to the first receive that needs more.
+    ended: Option<LinkCause>,
     failed: Option<LinkCause>,
+}
+
+/// What is known of a port where nothing is posted.
+pub(crate) enum Unclaimed {
+    /// The next message.
+    Message(Frame),
+    /// Not even its header has come.
+    Nothing,
+    /// Nothing that anybody could be told of will come.
+    Over,
 }
 
 struct Body {
@@ -74,6 +86,7 @@ impl Incoming {
             skip: 0,
             body: None,
             more: false,
+            ended: None,
             failed: None,
         }
     }
@@ -123,6 +136,36 @@ impl Incoming {
         self.more && !self.posts.is_empty()
     }
 
+    /// What has been read of the next message, while nothing is posted.
+    pub(crate) fn unclaimed(&mut self) -> Unclaimed {
+        if self.failed.is_some() {
+            return Unclaimed::Over;
+        }
+        self.pass_padding();
+        let header = if self.skip > 0 {
+            Ok(None)
+        } else {
+            decode(self.buffer.filled())
+        };
+        match header {
+            Ok(Some(header)) => Unclaimed::Message(header.frame),
+            Ok(None) if self.ended.is_none() => Unclaimed::Nothing,
+            // Who claims it hears what is wrong.
+            Ok(None) | Err(_) => Unclaimed::Over,
+        }
+    }
+
+    /// Reads some bytes while nothing is posted: the header of the next message, and all of a small one.
+    pub(crate) fn read_ahead(&mut self, socket: &mut Socket) {
+        debug_assert!(self.posts.is_empty() && self.body.is_none());
+        match self.fill(socket, self.skip + PEEK) {
+            Ok((_, Moved::Bytes(bytes))) => self.position += bytes as u64,
+            Ok((_, Moved::Blocked)) => {}
+            Ok((_, Moved::End)) => self.ended = Some(LinkCause::Closed),
+            Err(cause) => self.ended = Some(cause),
+        }
+    }
+
     /// Drops everything posted; `true`: something was.
     pub(crate) fn withdraw(&mut self) -> bool {
         let any = !self.posts.is_empty();
@@ -161,6 +204,9 @@ impl Incoming {
                     break;
                 }
                 continue;
+            }
+            if let Some(cause) = &self.ended {
+                return Err(cause.clone());
             }
             if drained {
                 break;
@@ -251,6 +297,12 @@ impl Incoming {
         } else {
             self.skip + LONGEST
         };
+        self.fill(socket, most)
+    }
+
+    /// Reads up to `most` bytes into the buffer; gives the bytes asked for and what came of it.
+    #[inline]
+    fn fill(&mut self, socket: &mut Socket, most: usize) -> Result<(usize, Moved), LinkCause> {
         if self.buffer.is_empty() {
             self.buffer.restart(self.position);
         } else {

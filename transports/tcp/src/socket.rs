@@ -114,6 +114,20 @@ fn cause(error: Errno) -> LinkCause {
     }
 }
 
+/// Those of `asked` that have something to read, or have ended: one system call for all.
+pub(crate) fn readable(sockets: &[Socket], mut asked: Vec<usize>) -> Vec<usize> {
+    let mut files: Vec<_> = asked
+        .iter()
+        .map(|index| PollFd::new(sockets[*index].descriptor(), PollFlags::IN))
+        .collect();
+    if !matches!(poll(&mut files, Some(&Timespec::default())), Ok(1..)) {
+        return Vec::new();
+    }
+    let mut answers = files.iter().map(|file| !file.revents().is_empty());
+    asked.retain(|_| answers.next().unwrap_or(false));
+    asked
+}
+
 /// Closes connections so that what was sent on them arrives.
 ///
 /// A socket that is closed with something unread, or that gets more afterwards, answers with a

@@ -45,7 +45,7 @@ impl<M: Model> Machine<'_, M> {
                 let awaited = (l - first) as u32;
                 let next = next_awaited(lane, waiter.cursor, awaited, self.segments);
                 if next < keep {
-                    keep = keep.min(next.max(history.later_than(waiter.last)));
+                    keep = keep.min(next.max(history.later_than(waiter.floor)));
                 }
             }
         } else {

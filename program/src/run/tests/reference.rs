@@ -142,12 +142,13 @@ fn sweep(programs: &[Arc<Program>], segments: u64, window: Option<u64>) -> Optio
                 let lane = &program.lanes[l];
                 let cursor = states[rank][l].0;
                 let run = &lane.runs[cursor.run as usize];
-                let local = matches!(kind, LaneKind::Local { .. });
                 let floor = floors.entry((rank, kind)).or_default();
-                let mut ready = states[rank][l].1.last().copied().unwrap_or(0);
-                if !local {
-                    ready = ready.max(*floor);
-                }
+                let last = states[rank][l].1.last().copied().unwrap_or(0);
+                let mut ready = match kind {
+                    LaneKind::Send { .. } => *floor,
+                    LaneKind::Recv { .. } => last.max(*floor),
+                    LaneKind::Local { .. } => last,
+                };
                 let needs = |w: &crate::Wait| {
                     let need = w.needs(cursor.k, cursor.segment, segments) as usize;
                     (&states[rank][w.lane as usize].1, need)
@@ -198,7 +199,7 @@ fn sweep(programs: &[Arc<Program>], segments: u64, window: Option<u64>) -> Optio
                     LaneKind::Local { .. } => model.local(&at, ready),
                 };
                 *floor = ready;
-                states[rank][l].1.push(done);
+                states[rank][l].1.push(done.max(last));
                 states[rank][l].0.advance(lane, segments);
                 moved = true;
             }

@@ -10,7 +10,10 @@ use super::{
     Make,
     pilot::{Slab, frame, run},
 };
-use crate::endpoint::{Direction, PostError};
+use crate::{
+    endpoint::{Direction, PostError},
+    host::WaitSet,
+};
 
 /// `limits().depth` posts fit in each direction while the peer does nothing; a post beyond that is
 /// taken or refused as full; all that were taken arrive.
@@ -189,6 +192,60 @@ pub fn channels(make: Make<'_>) {
                 let token = pilot.recv(stuck, &large, &[into.piece()]);
                 pilot.finish(token, "a message that was stuck");
                 into.assert_holds(1, "a message that was stuck");
+            }
+        }
+    });
+}
+
+/// A message that no receive is posted for is told of, if the transport tells of any: also to who sleeps and on a port
+/// that only the sender has opened, again until it is claimed, and not afterwards. Then it is received whole.
+pub fn unclaimed(make: Make<'_>) {
+    const SIZES: [usize; 4] = [10, 0, 5000, 600_000];
+    let claimed = AtomicUsize::new(0);
+    run("unclaimed", make, 2, &|pilot| {
+        let peer = 1 - pilot.rank;
+        let last = frame(1, 0, 100);
+        let (there, here) = (Slab::filled(9, 100), Slab::new(100));
+        let awaited = pilot.port(peer, 1);
+        let expected = (pilot.rank == 1).then(|| pilot.recv(awaited, &last, &[here.piece()]));
+        for (message, length) in SIZES.into_iter().enumerate() {
+            let frame = frame(message as u64, 0, length);
+            if pilot.rank == 0 {
+                let port = pilot.port(peer, 0);
+                let slab = Slab::filled(1, length);
+                let token = pilot.send(port, &frame, &[slab.piece()]);
+                pilot.until("the message to be claimed", |_| {
+                    claimed.load(Ordering::Acquire) > message
+                });
+                pilot.finish(token, "a message that was claimed");
+                continue;
+            }
+            if let Some(found) = pilot.unclaimed("a message that is not expected") {
+                let port = pilot.port(peer, 0);
+                for found in [found, pilot.unclaimed("it once more").unwrap_or_default()] {
+                    let found: Vec<_> = found.iter().map(|f| (f.port, f.peer, f.frame)).collect();
+                    assert_eq!(found, [(port, peer, frame)], "told of {length} bytes");
+                }
+            }
+            let slab = Slab::new(length);
+            let port = pilot.port(peer, 0);
+            let token = pilot.recv(port, &frame, &[slab.piece()]);
+            let mut found = Vec::new();
+            pilot.endpoint().unclaimed(&mut WaitSet::new(), &mut found);
+            assert_eq!(found, [], "told of what a receive was posted for");
+            // Large messages need both ends to move.
+            claimed.store(message + 1, Ordering::Release);
+            pilot.finish(token, "a message that lay there");
+            slab.assert_holds(1, "a message that lay there");
+        }
+        match expected {
+            None => {
+                let token = pilot.send(awaited, &last, &[there.piece()]);
+                pilot.finish(token, "a message that is expected");
+            }
+            Some(token) => {
+                pilot.finish(token, "the expected message");
+                here.assert_holds(9, "the expected message");
             }
         }
     });

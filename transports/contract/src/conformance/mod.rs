@@ -32,6 +32,7 @@ use crate::endpoint::Endpoint;
 pub use data::{both_directions, gather_lists, order, sizes};
 pub use flow::{
     back_pressure, channels, late_receives, late_sends, oversubscription, send_completion,
+    unclaimed,
 };
 pub use life::{close_in_flight, peer_death, quiesce, quiet_departure, release};
 pub use pilot::PATIENCE;
@@ -55,6 +56,7 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("late_sends", late_sends),
     ("send_completion", send_completion),
     ("channels", channels),
+    ("unclaimed", unclaimed),
     ("oversubscription", oversubscription),
     ("mismatch", mismatch),
     ("close_in_flight", close_in_flight),

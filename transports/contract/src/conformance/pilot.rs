@@ -15,6 +15,7 @@ use super::Make;
 use crate::{
     endpoint::{
         Completions, Direction, Drain, Endpoint, LinkCause, LinkError, Port, PostError, Token,
+        Unclaimed,
     },
     frame::{Frame, Opening, mix},
     host::{Host, Ready, SystemHost, Time, WaitSet},
@@ -260,6 +261,29 @@ impl<'a> Pilot<'a> {
             thread::sleep(Duration::from_micros(100));
         }
         errors
+    }
+
+    /// Sleeps until a message lies there that no receive is posted for. `None`: the transport cannot tell.
+    pub(super) fn unclaimed(&mut self, what: &str) -> Option<Vec<Unclaimed>> {
+        let began = self.host.now();
+        let (mut set, mut found) = (WaitSet::new(), Vec::new());
+        loop {
+            self.check(began, what);
+            set.clear();
+            let ready = match self.endpoint().wait_on(&mut set) {
+                Ok(ready) => ready,
+                Err(error) => panic!("{error} while waiting for {what}"),
+            };
+            if !self.endpoint().unclaimed(&mut set, &mut found) {
+                return None;
+            }
+            if !found.is_empty() {
+                return Some(found);
+            }
+            if ready == Ready::Wait {
+                self.host.park(&mut set, began + PATIENCE);
+            }
+        }
     }
 
     /// Quiesces until quiet.

@@ -97,6 +97,8 @@ struct Mailbox {
     failures: VecDeque<(Port, LinkCause)>,
     /// The rank may be asleep.
     listening: bool,
+    /// It wants to hear of messages that it has posted no receive for.
+    curious: bool,
     gone: bool,
 }
 
@@ -125,6 +127,7 @@ impl Links {
                     done: VecDeque::new(),
                     failures: VecDeque::new(),
                     listening: false,
+                    curious: false,
                     gone: false,
                 })
                 .collect(),
@@ -174,7 +177,14 @@ impl Links {
 
     #[inline]
     pub(super) fn enqueue(&mut self, link: usize, side: Side, post: Post) {
-        self.links[link].posts[side as usize].push_back(post);
+        let link = &mut self.links[link];
+        link.posts[side as usize].push_back(post);
+        if side == Side::Sender && link.posts[Side::Receiver as usize].is_empty() {
+            let receiver = &mut self.mailboxes[link.ranks[Side::Receiver as usize] as usize];
+            if receiver.curious {
+                receiver.wake();
+            }
+        }
     }
 
     /// A post under an instant policy: moves it at once if its counterpart is there, else keeps it.
@@ -341,7 +351,27 @@ impl Links {
 
     /// The next news for `rank` notify its event.
     pub(super) fn listen(&mut self, rank: Rank) {
-        self.mailboxes[rank as usize].listening = true;
+        let mailbox = &mut self.mailboxes[rank as usize];
+        (mailbox.listening, mailbox.curious) = (true, false);
+    }
+
+    /// The first messages to `rank` that it has posted no receive for: from whom, on which channel. The next one
+    /// notifies its event too.
+    pub(super) fn unclaimed(&mut self, rank: Rank) -> Vec<(Rank, u16, Frame)> {
+        let mailbox = &mut self.mailboxes[rank as usize];
+        (mailbox.listening, mailbox.curious) = (true, true);
+        let mut lying: Vec<_> = self
+            .index
+            .iter()
+            .filter_map(|((from, to, channel), link)| {
+                let [sends, recvs] = &self.links[*link].posts;
+                let is_unclaimed = *to == rank && recvs.is_empty();
+                let send = sends.front().filter(|_| is_unclaimed)?;
+                Some((*from, *channel, send.frame))
+            })
+            .collect();
+        lying.sort_unstable_by_key(|(from, channel, _)| (*from, *channel));
+        lying
     }
 
     /// Memory was gone in the middle of a message: an error for whose it was, the end of the

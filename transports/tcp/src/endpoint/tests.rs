@@ -80,6 +80,69 @@ fn a_port_with_nothing_posted_costs_nothing() {
     assert_eq!((zero.calls(), one.calls()), ((1, 0), (0, 0)));
 }
 
+/// What `end` tells of unclaimed messages, and how many descriptors announce more.
+fn unclaimed(end: &mut TcpEndpoint) -> (Vec<Unclaimed>, usize) {
+    let (mut set, mut found) = (WaitSet::new(), Vec::new());
+    assert!(end.unclaimed(&mut set, &mut found), "it can tell");
+    (found, set.descriptors().len())
+}
+
+#[test]
+fn an_unclaimed_message_is_read_once_and_ends_no_sleep_a_second_time() {
+    let (mut zero, mut one) = pair();
+    assert_eq!(unclaimed(&mut one), (vec![], 1));
+    let (out, into) = (Lease::new(vec![5u8; 64]), Lease::new(vec![0u8; 64]));
+    zero.post_send(PORT, &frame(3, 64), &[out.piece()], Token(1))
+        .unwrap();
+    for _ in 0..3 {
+        let told = Unclaimed {
+            port: PORT,
+            peer: 0,
+            frame: frame(3, 64),
+        };
+        assert_eq!(unclaimed(&mut one), (vec![told], 0));
+    }
+    assert_eq!(one.calls(), (0, 1));
+    one.post_recv(PORT, &frame(3, 64), &[into.piece()], Token(2))
+        .unwrap();
+    assert_eq!(unclaimed(&mut one), (vec![], 0), "it is expected");
+    let (_, done) = until_done(&mut one);
+    assert_eq!(done.unwrap()[0].token, Token(2));
+    assert_eq!(one.calls(), (0, 1), "all of it was read with its header");
+    assert_eq!(into.into_inner(), vec![5; 64]);
+    assert_eq!(unclaimed(&mut one), (vec![], 1));
+}
+
+#[test]
+fn half_a_header_is_waited_on_and_does_not_end_the_sleep_again() {
+    let (mut zero, mut stream) = raw_pair();
+    let mut header = [0; crate::wire::LONGEST];
+    let bytes = crate::wire::encode(&frame(3, 0), 0, &mut header);
+    for part in [&header[..20], &header[20..bytes]] {
+        assert_eq!(unclaimed(&mut zero), (vec![], 1));
+        stream.write_all(part).unwrap();
+        let (found, more) = unclaimed(&mut zero);
+        assert_eq!(
+            (found.len(), more),
+            if part.len() == 20 { (0, 1) } else { (1, 0) }
+        );
+    }
+    // Twenty bytes were read and are not there to be read again.
+    assert_eq!(zero.calls(), (0, 2));
+}
+
+#[test]
+fn a_peer_that_leaves_is_no_message_and_the_receive_that_comes_hears_of_it() {
+    let (mut zero, stream) = raw_pair();
+    drop(stream);
+    for _ in 0..3 {
+        assert_eq!(unclaimed(&mut zero), (vec![], 0));
+    }
+    zero.post_recv(PORT, &frame(0, 0), &[], Token(2)).unwrap();
+    let (_, done) = until_done(&mut zero);
+    assert!(matches!(done.unwrap_err().cause, LinkCause::Closed));
+}
+
 #[test]
 fn a_poll_without_news_costs_one_receive() {
     let (_zero, mut one) = pair();
