@@ -1,5 +1,7 @@
 //! Why a group failed, in a form that travels.
 
+pub(crate) mod stalled;
+
 use std::fmt;
 
 use unisono_core::Rank;

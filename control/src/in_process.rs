@@ -1,16 +1,19 @@
-//! The control plane between threads: one shared word.
+//! The control plane between threads: one shared word, and a table for those who wait in vain.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use unisono_contract::Event;
+use unisono_core::Rank;
 
-use crate::{Cause, Control, timer};
+use crate::cause::stalled::Reports;
+use crate::{Cause, Control, Stalled, timer};
 
 /// The control plane of one rank among threads of one process.
 #[derive(Debug, Clone)]
 pub struct InProcess {
+    rank: Rank,
     shared: Arc<Shared>,
     event: Event,
 }
@@ -20,6 +23,7 @@ struct Shared {
     failed: AtomicBool,
     cause: OnceLock<Cause>,
     events: Vec<Event>,
+    reports: Mutex<Reports>,
 }
 
 /// The control planes of a group of threads, in rank order; `events` wake the ranks.
@@ -28,10 +32,13 @@ pub fn in_process(events: Vec<Event>) -> Vec<InProcess> {
         failed: AtomicBool::new(false),
         cause: OnceLock::new(),
         events: events.clone(),
+        reports: Mutex::default(),
     });
     events
         .into_iter()
-        .map(|event| InProcess {
+        .zip(0..)
+        .map(|(event, rank)| InProcess {
+            rank,
             shared: Arc::clone(&shared),
             event,
         })
@@ -54,6 +61,15 @@ impl Control for InProcess {
             return None;
         }
         self.shared.cause.get().cloned()
+    }
+
+    fn stalled(&self, report: Stalled) {
+        let mut reports = (self.shared.reports.lock()).unwrap_or_else(PoisonError::into_inner);
+        let cause = reports.note(self.rank, report);
+        drop(reports);
+        if let Some(cause) = cause {
+            self.abort(cause);
+        }
     }
 
     fn event(&self) -> &Event {
@@ -104,6 +120,21 @@ mod tests {
         planes[0].shared.cause.set(first.clone()).expect("unset");
         planes[1].abort(second);
         assert_eq!(planes[1].aborted(), Some(first));
+    }
+
+    #[test]
+    fn ranks_that_wait_for_different_things_all_hear_of_it() {
+        let report = crate::cause::stalled::tests::report;
+        let events = [Event::new(), Event::new(), Event::new()];
+        let planes = in_process(events.to_vec());
+        let key = events[2].listen();
+        planes[0].stalled(report(4, "1"));
+        assert_eq!(planes[0].aborted(), None);
+        planes[1].stalled(report(4, "0"));
+        assert!(events[2].has_passed(key));
+        let cause = planes[2].aborted().expect("a cause");
+        assert!(matches!(&cause.kind, Kind::Mismatch { field, .. } if field == "root"));
+        assert!(planes.iter().all(|p| p.aborted().as_ref() == Some(&cause)));
     }
 
     #[test]

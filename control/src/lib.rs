@@ -1,7 +1,8 @@
 //! The control plane of a group: how ranks meet, who failed first, and how the others hear of it.
 //!
 //! Data never passes here. A [`Control`] carries one thing between ranks: the first [`Cause`] of a failure, which wins
-//! and reaches everybody, so that all ranks return the same error instead of each blaming its neighbour. There are two:
+//! and reaches everybody, so that all ranks return the same error instead of each blaming its neighbour. What a rank waits
+//! for in vain is compared here too ([`Stalled`]), because ranks that disagree may all wait. There are two:
 //! [`in_process`] between threads, and [`Network`] between processes, which also forms the group: ranks meet at a
 //! [`Coordinator`], exchange the cards of their transport, and connect.
 //!
@@ -27,6 +28,7 @@ mod timer;
 mod wire;
 
 pub use address::{AddressError, AddressFault, Coordinator, Host};
+pub use cause::stalled::Stalled;
 pub use cause::{Cause, Kind, Operation};
 pub use env::{Check, Environment, EnvironmentError, Place};
 pub use in_process::{InProcess, in_process};
@@ -45,6 +47,13 @@ pub trait Control: Send + Sync {
 
     /// The cause of the group's failure, once it is known here. Cheap while there is none.
     fn aborted(&self) -> Option<Cause>;
+
+    /// Tells that this rank has waited long for a collective, its oldest one: once per operation, after about a second.
+    /// Whoever has heard of a rank that calls something else under the same number aborts the group with
+    /// [`Kind::Mismatch`]. Never waits. Where nobody compares, nothing happens.
+    fn stalled(&self, report: Stalled) {
+        let _ = report;
+    }
 
     /// Notified when [`aborted`](Control::aborted) changes.
     fn event(&self) -> &Event;

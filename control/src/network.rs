@@ -2,7 +2,8 @@
 //!
 //! [`Network::start`] forms the group: it meets the other ranks, carries their cards, has the transport connect, and
 //! returns when all links of all ranks stand. From then on one thread per group, asleep most of the time, says every
-//! half second that this rank lives, and carries the first cause of a failure to everybody. Data never passes here.
+//! half second that this rank lives, carries the first cause of a failure to everybody, and tells rank 0 of operations that
+//! this rank waits for in vain. Data never passes here.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -60,7 +61,7 @@ use crate::address::Coordinator;
 use crate::env::{Check, Environment, JOB_LIMIT};
 use crate::refusal::JoinError;
 use crate::wire::{Hello, Terms};
-use crate::{Cause, Control, Kind};
+use crate::{Cause, Control, Kind, Stalled};
 
 /// How long a rendezvous may take unless said otherwise.
 pub const DEFAULT_JOIN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -378,6 +379,10 @@ impl Control for Network {
 
     fn aborted(&self) -> Option<Cause> {
         self.shared.cause().cloned()
+    }
+
+    fn stalled(&self, report: Stalled) {
+        self.order(Command::Stalled(report));
     }
 
     fn event(&self) -> &Event {

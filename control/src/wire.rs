@@ -11,6 +11,7 @@
 //!                                        <--   Cards{of all ranks}        (once all have come)
 //!   Barrier                              -->                              (its links stand)
 //!                                        <--   Barrier                    (all links stand)
+//!   Stalled{operation, call}             -->                              (it waits in vain)
 //!   Heartbeat, Abort{cause}, Bye         <-->  Heartbeat, Abort{cause}, Bye
 //! ```
 //!
@@ -23,13 +24,13 @@ mod fields;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use unisono_core::Rank;
 
-use crate::{Cause, Refusal};
+use crate::{Cause, Refusal, Stalled};
 use fields::Fields;
 
 /// The first bytes of every control connection.
 pub(crate) const MAGIC: [u8; 8] = *b"\x93unisono";
-/// What this code speaks. Another one is refused.
-pub(crate) const VERSION: u16 = 1;
+/// What this code speaks. Another one is refused. Since 2 there is `Stalled`.
+pub(crate) const VERSION: u16 = 2;
 /// Bytes of a preamble.
 pub(crate) const PREAMBLE: usize = 16;
 /// Bytes of a card, at most.
@@ -142,6 +143,11 @@ pub(crate) enum Frame {
     Abort {
         epoch: u32,
         cause: Box<Cause>,
+    },
+    /// To rank 0: the sender has waited long for an operation of the group `epoch`.
+    Stalled {
+        epoch: u32,
+        report: Box<Stalled>,
     },
     /// I leave, and nothing is wrong.
     Bye,

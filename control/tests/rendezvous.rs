@@ -122,7 +122,7 @@ fn strangers_at_the_door_disturb_nobody() {
     }
     // The right preamble, then a frame as long as it can be.
     let mut long = knock(address);
-    let preamble = b"\x93unisono\x01\x00\x00\x00\x01\x00\x00\x00";
+    let preamble = b"\x93unisono\x02\x00\x00\x00\x01\x00\x00\x00";
     long.write_all(preamble).unwrap();
     long.write_all(&[0xff; 8]).unwrap();
     let _ = long.read_to_end(&mut Vec::new());

@@ -21,6 +21,8 @@ mod fifo;
 mod link;
 mod rank;
 mod shared;
+#[cfg(test)]
+mod speed;
 mod stuck;
 mod transmit;
 mod turns;

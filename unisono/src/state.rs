@@ -1,6 +1,7 @@
 //! What the lock of a group protects: engine, endpoints, plans, and which operations are under way.
 
 mod patience;
+mod stalls;
 
 use std::mem;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::pending::{Limit, Pending};
 use crate::plans::{Plans, Spec, Tuning};
 
 use self::patience::Patience;
+use self::stalls::Stalls;
 
 pub(crate) struct Core {
     rank: Rank,
@@ -32,6 +34,7 @@ pub(crate) struct Core {
     /// When the alarm that is set for asynchronous callers goes off.
     alarm: Option<Time>,
     patience: Patience,
+    stalls: Stalls,
     news: News,
 }
 
@@ -62,6 +65,7 @@ impl Core {
             closed: false,
             alarm: None,
             patience: Patience::new(can_tell.unwrap_or(true)),
+            stalls: Stalls::default(),
             news: News::default(),
         }
     }
@@ -99,6 +103,8 @@ impl Core {
             Err(error) => return Err(self.fail(&error)),
         };
         self.pending.start(ticket, operation);
+        let pending = &self.pending;
+        (self.stalls).start(ticket, operation.sequence, spec, |t| pending.is_done(t));
         self.collect();
         Ok(ticket)
     }
@@ -169,20 +175,31 @@ impl Core {
         self.news.moved |= self.pending.limit(ticket, limit);
     }
 
-    /// Fails the group when the time of a polled operation is up; gives when to look again.
+    /// Fails the group when the time of a polled operation is up, and tells of a collective that is waited for in vain; gives
+    /// when to look again.
     pub(crate) fn due(&mut self, now: Time) -> Result<Option<Time>, Error> {
-        match self.pending.due(now) {
-            Ok(due) => Ok(match self.patience.until(now) {
-                None => due,
-                Some(look) => Some(due.map_or(look, |due| due.min(look))),
-            }),
-            Err((ticket, timeout)) => Err(self.fail_deadline(Some(ticket), timeout)),
-        }
+        let due = match self.pending.due(now) {
+            Ok(due) => due,
+            Err((ticket, timeout)) => return Err(self.fail_deadline(Some(ticket), timeout)),
+        };
+        let look = self.patience.until(now);
+        let tell = match self.stalls.until(now, |t| self.pending.is_done(t)) {
+            Ok(tell) => tell,
+            Err(report) => {
+                self.control.stalled(report);
+                // Others may have been waiting for something else, so this may be the end.
+                self.check_failed()?;
+                None
+            }
+        };
+        Ok([due, look, tell].into_iter().flatten().min())
     }
 
     /// How long until `deadline`, unless an alarm that goes off before it is set already.
     pub(crate) fn arm(&mut self, now: Time, deadline: Time) -> Option<Duration> {
-        let known = self.patience.alarm(deadline).unwrap_or(&mut self.alarm);
+        let known = (self.patience.alarm(deadline))
+            .or_else(|| self.stalls.alarm(deadline))
+            .unwrap_or(&mut self.alarm);
         if known.is_some_and(|alarm| alarm > now && alarm <= deadline) {
             return None;
         }

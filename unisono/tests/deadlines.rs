@@ -200,6 +200,28 @@ fn endless_patience_is_allowed() {
 }
 
 #[test]
+fn a_rank_that_is_three_seconds_late_is_waited_for() {
+    let sums = ranks(3, |g| {
+        let late = || {
+            if g.rank() == 1 {
+                thread::sleep(Duration::from_secs(3));
+            }
+        };
+        let mut x = [g.rank() + 1; 100];
+        late();
+        g.all_reduce(&mut x, Op::Sum).unwrap();
+        // Two ranks tell of each of these, the third one never does.
+        late();
+        let started = g.start(owned::all_reduce(x.to_vec(), Op::Sum));
+        g.broadcast(&mut x, 1).unwrap();
+        (x, block_on(started).unwrap())
+    });
+    for (blocking, polled) in sums {
+        assert_eq!((blocking, polled), ([6; 100], vec![18; 100]));
+    }
+}
+
+#[test]
 fn an_operation_that_is_done_succeeds_whatever_failed_since() {
     let (g, peer) = alone();
     let mut first = g.start(owned::recv(vec![0u8; 10], 1));

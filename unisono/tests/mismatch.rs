@@ -3,9 +3,9 @@
 mod common;
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use common::{block_on, ranks};
+use common::{LIMIT, block_on, ranks};
 use unisono::{Error, Group, Kind, Op, owned};
 
 /// What all ranks say when they do `f`, which differs, and go on.
@@ -23,6 +23,15 @@ fn disagreement(size: u32, f: impl Fn(&Group) -> Result<(), Error> + Sync) -> (S
         panic!("{text}");
     };
     (text, cause.kind.clone())
+}
+
+/// The same of ranks that all wait: only that nothing moves tells, and long before the deadline.
+fn stalled(size: u32, f: impl Fn(&Group) -> Result<(), Error> + Sync) -> (String, Kind) {
+    let began = Instant::now();
+    let found = disagreement(size, f);
+    let took = began.elapsed();
+    assert!(took < LIMIT / 4, "{} took {took:?}", found.0);
+    found
 }
 
 /// That they disagree on `field`, with these values at two of the ranks.
@@ -124,6 +133,48 @@ fn another_root_of_started_operations_whose_messages_go_where_nobody_expects_the
         block_on(broadcast).map(drop).map_err(Error::from)
     });
     expect("root", ["0", "2"], text);
+}
+
+#[test]
+fn two_ranks_that_each_take_the_other_for_the_root() {
+    for n in [1, 50_000] {
+        let text = stalled(2, |g| g.broadcast(&mut vec![1f32; n], 1 - g.rank()));
+        expect("root", ["0", "1"], text);
+    }
+}
+
+#[test]
+fn two_ranks_that_each_take_the_other_for_the_root_of_a_started_operation() {
+    let text = stalled(2, |g| {
+        let broadcast = g.start(owned::broadcast(vec![1f32; 10], 1 - g.rank()));
+        block_on(broadcast).map(drop).map_err(Error::from)
+    });
+    expect("root", ["0", "1"], text);
+}
+
+#[test]
+fn messages_that_go_on_do_not_hide_ranks_that_wait_for_each_other() {
+    let text = stalled(2, |g| {
+        let peer = 1 - g.rank();
+        let _broadcast = g.start(owned::broadcast(vec![1f32; 10], peer));
+        loop {
+            g.send_recv(&[1u8], peer, &mut [0u8], peer)?;
+        }
+    });
+    expect("root", ["0", "1"], text);
+}
+
+#[test]
+fn a_rank_that_waits_for_the_root_and_ranks_that_wait_for_its_share() {
+    let text = stalled(3, |g| {
+        let g = g.with_algorithm("butterfly-doubling")?;
+        if g.rank() == 1 {
+            g.with_algorithm("tree")?.broadcast(&mut [1f32; 3], 0)
+        } else {
+            g.all_reduce(&mut [1f32; 3], Op::Sum)
+        }
+    });
+    expect("collective", ["all_reduce", "broadcast"], text);
 }
 
 #[test]

@@ -2,14 +2,15 @@
 //!
 //! The group is a star: rank 0 has a connection to everybody, the others have one to rank 0. Rank 0 decides which cause
 //! was the first, and tells all, whoever noticed it; so a rank that notices something asks rank 0 and believes the
-//! answer. Tell it what happened, then do what [`act`](Life::act) says until it says `None`.
+//! answer. Rank 0 also compares what ranks wait for in vain. Tell it what happened, then do what [`act`](Life::act) says until it says `None`.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use unisono_core::Rank;
 
+use crate::cause::stalled::Reports;
 use crate::wire::Frame;
-use crate::{Cause, Kind};
+use crate::{Cause, Kind, Stalled};
 
 /// Ticks without a word after which a peer is lost. Ticks, not time: a process that was stopped itself has heard
 /// nothing either, and gives its peers the time to be heard.
@@ -34,6 +35,8 @@ pub(crate) struct Life {
     cause: Option<Cause>,
     /// What this rank has reported and rank 0 has not answered yet.
     reported: Option<Cause>,
+    /// At rank 0: what ranks wait for in vain.
+    stalled: Reports,
     acts: VecDeque<Act>,
 }
 
@@ -45,6 +48,7 @@ impl Life {
             peers: peers.into_iter().map(|rank| (rank, 0)).collect(),
             cause: None,
             reported: None,
+            stalled: Reports::default(),
             acts: VecDeque::new(),
         }
     }
@@ -73,6 +77,7 @@ impl Life {
                 }
             }
             Frame::Abort { epoch: 0, cause } => self.fail(*cause),
+            Frame::Stalled { epoch: 0, report } if self.me == 0 => self.compare(rank, *report),
             // A later version may say more.
             _ => {}
         }
@@ -112,6 +117,23 @@ impl Life {
             self.acts.push_back(Act::Send(0, abort_of(&cause)));
             self.reported = Some(cause);
         } else {
+            self.fail(cause);
+        }
+    }
+
+    /// This rank has waited long for an operation.
+    pub(crate) fn stalled(&mut self, report: Stalled) {
+        if self.me == 0 {
+            self.compare(0, report);
+        } else if self.peers.contains_key(&0) {
+            let report = Box::new(report);
+            let frame = Frame::Stalled { epoch: 0, report };
+            self.acts.push_back(Act::Send(0, frame));
+        }
+    }
+
+    fn compare(&mut self, rank: Rank, report: Stalled) {
+        if let Some(cause) = self.stalled.note(rank, report) {
             self.fail(cause);
         }
     }

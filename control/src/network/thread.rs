@@ -15,7 +15,7 @@ use super::link::{Inbound, Inbox, Link};
 use super::roster::LinkId;
 use super::watch::Watches;
 use super::{Shared, farewell};
-use crate::Cause;
+use crate::{Cause, Stalled};
 
 /// How often a rank says that it lives.
 const HEARTBEAT: Duration = Duration::from_millis(500);
@@ -25,6 +25,8 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 pub(super) enum Command {
     /// This rank has noticed a failure.
     Abort(Cause),
+    /// This rank waits in vain.
+    Stalled(Stalled),
     /// Notify at this time.
     Wake(Instant, Event),
     /// Notify when one of these is ready.
@@ -62,6 +64,7 @@ pub(super) async fn live(
             }
             command = orders.recv() => match command {
                 Some(Command::Abort(cause)) => life.abort(cause),
+                Some(Command::Stalled(report)) => life.stalled(report),
                 Some(Command::Wake(at, event)) => {
                     tokio::spawn(async move {
                         sleep_until(at).await;

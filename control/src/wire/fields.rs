@@ -4,7 +4,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use unisono_core::{Collective, Rank};
 
 use super::{CARD_LIMIT, Cards, Frame, Hello, Terms};
-use crate::{Cause, Kind, Operation, Refusal};
+use crate::{Cause, Kind, Operation, Refusal, Stalled};
 
 /// Bytes of a text, at most; longer ones are cut.
 const TEXT_LIMIT: usize = 1024;
@@ -12,6 +12,8 @@ const TEXT_LIMIT: usize = 1024;
 const LIST_LIMIT: usize = 1024;
 /// Limits that a hello carries, at most.
 const LIMITS: usize = 16;
+/// Fields of a call, at most; longer calls are cut.
+const FIELDS: usize = 7;
 
 const HELLO: u8 = 1;
 const ACCEPTED: u8 = 2;
@@ -23,6 +25,7 @@ const REFUSE: u8 = 7;
 const HEARTBEAT: u8 = 8;
 const ABORT: u8 = 9;
 const BYE: u8 = 10;
+const STALLED: u8 = 11;
 
 /// Writes kind and payload.
 pub(super) fn put(out: &mut BytesMut, frame: &Frame) {
@@ -62,6 +65,11 @@ pub(super) fn put(out: &mut BytesMut, frame: &Frame) {
             put_cause(out, cause);
         }
         Frame::Bye => out.put_u8(BYE),
+        Frame::Stalled { epoch, report } => {
+            out.put_u8(STALLED);
+            out.put_u32_le(*epoch);
+            put_stalled(out, report);
+        }
     }
 }
 
@@ -137,8 +145,7 @@ fn put_cause(out: &mut BytesMut, cause: &Cause) {
         None => out.put_u8(0),
         Some(operation) => {
             out.put_u8(1);
-            put_text(out, operation.name);
-            out.put_u64_le(operation.sequence);
+            put_operation(out, operation);
         }
     }
     match &cause.kind {
@@ -173,6 +180,21 @@ fn put_cause(out: &mut BytesMut, cause: &Cause) {
             put_text(out, text);
         }
     }
+}
+
+fn put_stalled(out: &mut BytesMut, report: &Stalled) {
+    put_operation(out, &report.operation);
+    let call = &report.call[..report.call.len().min(FIELDS)];
+    out.put_u8(call.len() as u8);
+    for (field, value) in call {
+        put_text(out, field);
+        put_text(out, value);
+    }
+}
+
+fn put_operation(out: &mut BytesMut, operation: &Operation) {
+    put_text(out, operation.name);
+    out.put_u64_le(operation.sequence);
 }
 
 fn put_text(out: &mut BytesMut, text: &str) {
@@ -224,6 +246,10 @@ impl Fields {
                 cause: Box::new(self.cause()?),
             },
             BYE => Frame::Bye,
+            STALLED => Frame::Stalled {
+                epoch: self.u32()?,
+                report: Box::new(self.stalled()?),
+            },
             _ => return None,
         };
         self.0.is_empty().then_some(frame)
@@ -301,10 +327,7 @@ impl Fields {
         let origin = self.u32()?;
         let operation = match self.u8()? {
             0 => None,
-            _ => Some(Operation {
-                name: known_name(&self.text()?),
-                sequence: self.u64()?,
-            }),
+            _ => Some(self.operation()?),
         };
         let kind = match self.u8()? {
             1 => Kind::Lost { rank: self.u32()? },
@@ -324,6 +347,26 @@ impl Fields {
             _ => return None,
         };
         Some(Cause::new(origin, operation, kind))
+    }
+
+    fn stalled(&mut self) -> Option<Stalled> {
+        let operation = self.operation()?;
+        let count = usize::from(self.u8()?);
+        if count > FIELDS {
+            return None;
+        }
+        let call = (0..count).map(|_| Some((self.text()?, self.text()?)));
+        Some(Stalled {
+            operation,
+            call: call.collect::<Option<_>>()?,
+        })
+    }
+
+    fn operation(&mut self) -> Option<Operation> {
+        Some(Operation {
+            name: known_name(&self.text()?),
+            sequence: self.u64()?,
+        })
     }
 
     fn u8(&mut self) -> Option<u8> {

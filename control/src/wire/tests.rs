@@ -84,6 +84,10 @@ fn samples() -> Vec<Frame> {
         Frame::Barrier(7),
         Frame::Heartbeat,
         Frame::Bye,
+        Frame::Stalled {
+            epoch: 0,
+            report: Box::new(crate::cause::stalled::tests::report(9, "3")),
+        },
     ];
     frames.extend(refusals.map(|refusal| Frame::Refuse(Box::new(refusal))));
     frames.extend(causes.map(|cause| Frame::Abort {

@@ -2,6 +2,8 @@
 //!
 //! Without times it is rank by rank: all actors of one rank until none of them can proceed. That lets messages come in
 //! batches (round robin over lanes would advance each by one step per turn) and keeps one rank's state in cache.
+//!
+//! In time order, of equal times arrivals go first, and then who was added first.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,6 +11,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use unisono_core::Rank;
 
 use super::wiring::{Actor, NONE};
+
+/// Numbers of what is no arrival.
+const OTHERS: u64 = 1 << 63;
 
 /// Actors that may be able to proceed; each is in it at most once.
 pub(super) struct Queue<T> {
@@ -19,9 +24,9 @@ pub(super) struct Queue<T> {
     first: Vec<u32>,
     slots: Vec<Slot>,
     timed: Option<BinaryHeap<Reverse<Entry<T>>>>,
-    /// Additions so far: of equal times, the first one added goes first, arrivals before the rest.
-    arrivals: u64,
-    pushed: u64,
+    /// The numbers of the next arrival and of the next other addition: of equal times the smallest goes first.
+    next_arrival: u64,
+    next_other: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -44,8 +49,8 @@ impl<T: Copy + PartialOrd> Queue<T> {
             first: vec![NONE; ranks],
             slots: slots.collect(),
             timed: in_time_order.then(BinaryHeap::new),
-            arrivals: 0,
-            pushed: 1 << 63,
+            next_arrival: 0,
+            next_other: OTHERS,
         }
     }
 
@@ -53,15 +58,16 @@ impl<T: Copy + PartialOrd> Queue<T> {
         self.timed.is_some()
     }
 
-    /// Adds an actor whose message arrives at `time`: what arrives goes before what is done.
+    /// In time order: adds an actor whose message arrives at `time`, where it goes before all that is no arrival.
     pub(super) fn push_arrival(&mut self, actor: u32, time: T) {
         let slot = &mut self.slots[actor as usize];
         if let (Some(heap), false) = (&mut self.timed, slot.queued) {
             slot.queued = true;
-            self.arrivals += 1;
+            let number = self.next_arrival;
+            self.next_arrival += 1;
             heap.push(Reverse(Entry {
                 time,
-                number: self.arrivals,
+                number,
                 actor,
             }));
         }
@@ -74,8 +80,8 @@ impl<T: Copy + PartialOrd> Queue<T> {
             return;
         }
         if let Some(heap) = &mut self.timed {
-            let number = self.pushed;
-            self.pushed += 1;
+            let number = self.next_other;
+            self.next_other += 1;
             return heap.push(Reverse(Entry {
                 time,
                 number,

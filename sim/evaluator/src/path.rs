@@ -109,19 +109,28 @@ impl<'a> Traced<'a> {
         step
     }
 
+    /// When a step was complete, or its message had landed, and why not before.
+    fn told(&self, step: u32) -> (u64, u32) {
+        let index = (step & !LANDING) as usize;
+        match step & LANDING {
+            0 => (self.done[index], self.cause[index]),
+            _ => self.landings[index],
+        }
+    }
+
     /// The cost model and the path to the last step.
     pub(crate) fn finish(self) -> (Timed<'a>, Vec<Hop>) {
         let mut path = Vec::new();
         let last = (0..self.done.len()).rev().max_by_key(|&s| self.done[s]);
         let mut next = last.map_or(START, |s| s as u32);
-        let mut before = START;
+        let (mut before, mut later) = (START, u64::MAX);
         while next != START {
             let step = next & !LANDING;
-            let (done_ps, cause) = match next & LANDING {
-                0 => (self.done[step as usize], self.cause[step as usize]),
-                _ => self.landings[step as usize],
-            };
-            next = cause;
+            let done_ps;
+            (done_ps, next) = self.told(next);
+            // What waits for a core need not wait until a message has left the link as well: so far, and no further, the
+            // step is on the path.
+            later = done_ps.min(later);
             if std::mem::replace(&mut before, step) == step {
                 continue; // its landing, just before it
             }
@@ -133,7 +142,7 @@ impl<'a> Traced<'a> {
                 lane: index,
                 step: number / self.segments,
                 segment: number % self.segments,
-                done_ps,
+                done_ps: later,
             });
         }
         path.reverse();

@@ -5,7 +5,7 @@ mod common;
 use common::{all_reduce, chain, mesh, ring};
 use unisono_core::{Collective, DType};
 use unisono_evaluator::{Call, EvaluateError, LinkCost, Links, evaluate};
-use unisono_program::{Context, Emit, Kind, build_all};
+use unisono_program::{Context, Emit, Kind, block, build_all};
 
 fn links() -> Links {
     Links::uniform(1_000, 1_000_000_000)
@@ -91,11 +91,24 @@ fn recording_the_path_changes_no_time() {
                     let with = evaluate(&programs, &call, &links).unwrap();
                     let without = evaluate(&programs, &call.with_path_limit(0), &links).unwrap();
                     assert!(with.path.is_some() && without.path.is_none());
+                    let path = with.path.unwrap();
+                    assert!(path.is_sorted_by_key(|h| h.done_ps));
+                    assert_eq!(path.last().unwrap().done_ps, with.total_ps);
                     assert_eq!((with.time_ps, with.links), (without.time_ps, without.links));
                 }
             }
         }
     }
+}
+
+#[test]
+fn in_place_nothing_is_copied_from_the_input_to_the_output() {
+    let copy: fn(&Context, &mut dyn Emit) = |_, b| b.copy(block(0), block(0));
+    let links = links().with_reduce_rate(1_000_000_000);
+    let price = |call: Call| evaluate(&all_reduce(1, copy), &call, &links).unwrap();
+    let call = Call::new(1000, DType::U8);
+    assert_eq!(price(call).total_ps, 1_000_000);
+    assert_eq!(price(call.in_place()).total_ps, 0);
 }
 
 #[test]

@@ -20,6 +20,7 @@
 //! input changed. That no order of events leads anywhere else is then a fact about these worlds, not a statistic.
 
 mod explore;
+mod seat;
 mod world;
 
 use std::cell::RefCell;
@@ -27,9 +28,10 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use explore::{Explored, explore};
+use seat::Call;
 use unisono::program::{Context, build_all};
 use unisono_sim::Collective;
-use world::{Call, World};
+use world::World;
 
 /// Every call of every algorithm that comes with the library, among `p` ranks.
 fn calls(p: u32) -> Vec<(String, Call)> {

@@ -197,6 +197,11 @@ pub(crate) fn disagreeing_rank() {
         "op" if odd => g.all_reduce(&mut x, Op::Max),
         "count" if odd => g.all_reduce(&mut vec![1f32; n + 5], Op::Sum),
         "broadcast-root" => g.broadcast(&mut x, root),
+        "swapped-root" => g.broadcast(&mut x, 1 - me),
+        "started-swapped-root" => {
+            let broadcast = g.start(owned::broadcast(x.clone(), 1 - me));
+            block_on(broadcast).map(drop).map_err(Error::from)
+        }
         "all_reduce-and-root" if odd => g.broadcast(&mut x, 0),
         "message-count" | "message-dtype" if me == 2 => Ok(()),
         "message-count" | "message-dtype" if me == 0 => g.recv(&mut x, 1),
@@ -220,19 +225,22 @@ pub(crate) fn disagreeing_rank() {
 /// What all three ranks say, and whether each found its memory untouched.
 #[track_caller]
 fn common_error(argument: &str, check: &str) -> (String, bool) {
+    common_error_of(3, argument, check)
+}
+
+/// The same of so many ranks.
+#[track_caller]
+fn common_error_of(size: u32, argument: &str, check: &str) -> (String, bool) {
     let mut start = Start::new("disagree", argument);
     let variables = [("UNISONO_CHECK", check)];
     start.variables = &variables;
-    let said = Job::start_with(&start, 3).done();
+    let said = Job::start_with(&start, size).done();
     assert!(said.iter().all(|s| s[0] == said[0][0]), "{said:#?}");
     let untouched = said.iter().all(|s| s[1] == "true");
     (said[0][0].clone(), untouched)
 }
 
 fn all_hear_of_the_same_disagreement(check: &str) {
-    // A rank that waits for the root and ranks that wait for its share may all wait before anything is sent that differs:
-    // then only comparing calls tells. Around a ring everybody sends first.
-    let waits = if check == "full" { "auto" } else { "ring" };
     let cases = [
         (
             "collective",
@@ -247,7 +255,7 @@ fn all_hear_of_the_same_disagreement(check: &str) {
         ("broadcast-root", "ring", "root", ["0 at rank", "2 at rank"]),
         (
             "all_reduce-and-root",
-            waits,
+            "auto",
             "collective",
             ["all_reduce", "broadcast"],
         ),
@@ -293,5 +301,19 @@ fn roots_whose_messages_go_where_nobody_expects_them_are_noticed_long_before_the
         let begin = "ranks disagree on root: 2 at rank 1, 0 at rank 0 during broadcast #0";
         assert_eq!(error, begin);
         assert!(began.elapsed() < Duration::from_secs(10), "{error}");
+    }
+}
+
+#[test]
+fn two_ranks_that_each_take_the_other_for_the_root_hear_of_it_though_nothing_is_sent() {
+    for what in ["swapped-root", "started-swapped-root"] {
+        for n in [3, 60_000] {
+            let began = Instant::now();
+            let (error, untouched) = common_error_of(2, &format!("{what} auto {n} 60"), "default");
+            let all = "ranks disagree on root: 1 at rank 0, 0 at rank 1 during broadcast #0";
+            assert_eq!(error, all);
+            assert!(untouched);
+            assert!(began.elapsed() < Duration::from_secs(5), "{error}");
+        }
     }
 }

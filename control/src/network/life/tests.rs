@@ -103,6 +103,25 @@ fn of_two_aborts_the_first_at_rank_0_is_everybodys() {
 }
 
 #[test]
+fn any_two_ranks_that_wait_for_different_things_are_told_to_all() {
+    let report = crate::cause::stalled::tests::report;
+    for (one, two) in [(0, 1), (2, 0), (3, 1)] {
+        let mut star = Star::new(4);
+        star.rank(one).stalled(report(5, "1"));
+        star.rank(two).stalled(report(4, "0"));
+        star.settle();
+        assert_eq!(star.cause(), None, "one is behind");
+        star.rank(two).stalled(report(5, "0"));
+        star.settle();
+        let cause = star.cause().expect("a cause");
+        let (origin, Kind::Mismatch { rank, .. }) = (cause.origin, &cause.kind) else {
+            panic!("{cause}");
+        };
+        assert_eq!((origin, *rank), (one.min(two), one.max(two)));
+    }
+}
+
+#[test]
 fn a_killed_rank_is_lost_to_all_others() {
     for rank in 1..4 {
         let mut star = Star::new(4);

@@ -235,7 +235,7 @@ fn ranks_that_want_different_groups_fail_everybody() {
             wants(|t| t.channels = 5),
             "number of channels: 2 at rank 0, 5 at rank 2",
         ),
-        (Err(9), "wire version: 1 at rank 0, 9 at rank 2"),
+        (Err(9), "wire version: 2 at rank 0, 9 at rank 2"),
     ] {
         let mut roster = roster(3);
         come(&mut roster, 1);
