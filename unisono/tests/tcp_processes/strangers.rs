@@ -56,8 +56,8 @@ fn annoy(port: u16) -> Vec<TcpStream> {
         b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
         // Half a hello of the control plane, a whole one without what follows, and one with a frame that is too long.
         b"\x93uniso",
-        b"\x93unisono\x01\x00\x00\x00\x02\x00\x00\x00",
-        b"\x93unisono\x01\x00\x00\x00\x02\x00\x00\x00\xff\xff\xff\xff\xff",
+        b"\x93unisono\x02\x00\x00\x00\x02\x00\x00\x00",
+        b"\x93unisono\x02\x00\x00\x00\x02\x00\x00\x00\xff\xff\xff\xff\xff",
         // The same of the data plane.
         b"unisono\n half",
         &of_another_group,
