@@ -2,47 +2,12 @@
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use allocation_counter::measure;
 use common::ranks;
 use unisono::{Error, Group, Op};
-
-/// Counts allocations of all threads while switched on.
-struct Counting;
-
-static IS_ON: AtomicBool = AtomicBool::new(false);
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-fn count() {
-    if IS_ON.load(Ordering::Relaxed) {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-// SAFETY: everything is done by `System`; counting touches atomics only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
-        unsafe { System.dealloc(memory, layout) }
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as the caller promised.
-        unsafe { System.realloc(memory, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Buffers of one rank.
 struct Memory {
@@ -77,6 +42,12 @@ const CALLS: [(&str, Call); 7] = [
 #[test]
 fn a_warm_operation_allocates_nothing() {
     let together = Barrier::new(4);
+    let count = AtomicU64::new(0);
+    assert_eq!(
+        measure(|| drop(std::hint::black_box(vec![1u8; 9]))).count_total,
+        1,
+        "the counter counts"
+    );
     ranks(4, |g| {
         let mut memory = Memory {
             small: vec![1.0],
@@ -93,16 +64,11 @@ fn a_warm_operation_allocates_nothing() {
             run(call, 300);
             // How far ranks drift apart decides how long queues get, so the warm-up may not see it all.
             together.wait();
-            if g.rank() == 0 {
-                COUNT.store(0, Ordering::Relaxed);
-                IS_ON.store(true, Ordering::Relaxed);
-            }
-            together.wait();
-            run(call, 1000);
+            let mine = measure(|| run(call, 1000)).count_total;
+            count.fetch_add(mine, Ordering::Relaxed);
             together.wait();
             if g.rank() == 0 {
-                IS_ON.store(false, Ordering::Relaxed);
-                let count = COUNT.load(Ordering::Relaxed);
+                let count = count.swap(0, Ordering::Relaxed);
                 println!("{name}: {count} allocations in 4000 calls");
                 // A queue may once have to become longer than it ever was.
                 assert!(count <= 4, "{name}: {count} allocations in 4000 calls");
