@@ -73,6 +73,43 @@ fn ring_and_mesh_cost_their_closed_forms_in_both_engines() {
     }
 }
 
+/// The copies of a call in place were priced, though nobody makes them: broadcasts came out up to 7.6 times too dear.
+///
+/// Still apart, and not looked at here: broadcasts in which the root sends many segments to many ranks (`mesh-direct`,
+/// `tree`, `tree-centre`), by up to half, and the root's own row in a scatter of two ranks, by a tenth.
+#[test]
+fn copies_in_place_are_priced_by_neither_engine() {
+    for place in [
+        "--mesh 5 --link roce100g",
+        "--ring 3 --link thunderbolt5-tcp",
+        "--mesh 2 --link roce100g",
+    ] {
+        for op in ["broadcast", "all_reduce", "all_gather"] {
+            let find = |engine| {
+                let arguments =
+                    format!("{place} --op {op} --bytes 64M --algorithm all --engine {engine}");
+                let ended = sim(&arguments);
+                assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+                ended.objects()
+            };
+            for (events, evaluator) in find("events").iter().zip(&find("evaluator")) {
+                assert_eq!(events["algorithm"], evaluator["algorithm"]);
+                let algorithm = events["algorithm"].as_str().unwrap();
+                if op == "broadcast" && ["mesh-direct", "tree", "tree-centre"].contains(&algorithm)
+                {
+                    continue;
+                }
+                let ratio = us(evaluator) / us(events);
+                assert!(
+                    (0.95..1.05).contains(&ratio),
+                    "{place} {op} {}: {ratio}",
+                    events["algorithm"]
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn eight_kibibytes_between_two_macs_take_ten_to_forty_microseconds() {
     let row = row("--mesh 2 --bytes 8K");

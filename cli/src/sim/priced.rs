@@ -15,6 +15,7 @@ use super::study::Study;
 pub(super) fn run(place: &Place, study: &Study, plan: &Plan) -> Result<Found> {
     let call = Call::new(study.case.call_count() as u64, study.case.dtype)
         .with_segments(study.chosen.segments)
+        .in_place() // Where that can be, as through events.
         .with_path_limit(0);
     let report = evaluate(&plan.programs, &call, place.network.links())?;
     Ok(Found {

@@ -132,6 +132,7 @@ impl Pricer {
     fn run(&self, n: u64, segments: u64) -> Result<(Price, unisono_evaluator::Report), Unpriced> {
         let call = Call::new(n, DType::U8)
             .with_segments(segments)
+            .in_place() // As calls of an all_reduce and a broadcast are.
             .with_path_limit(0);
         let report = evaluate(&self.programs, &call, &self.links)
             .map_err(|e| Unpriced::Stuck(e.to_string()))?;
